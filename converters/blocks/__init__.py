@@ -1,0 +1,1 @@
+"""One emit function per mechanism; none of them knows a model's name."""

@@ -1,0 +1,60 @@
+"""Grouped-query attention with rotary embedding and an in-place key/value cache."""
+
+import onnx_ir as ir
+
+from converters.blocks.linear import linear
+from converters.blocks.norm import normalize
+from converters.blocks.rope import rotary_tables, split_half_order
+from converters.builder import Attend, Builder
+from converters.graph import MICROSOFT
+from converters.spec import Attention
+from converters.weights import Rows
+
+CACHE_AXES = ("batch_size", "past_sequence_length", "total_sequence_length")
+
+
+def attention(b: Builder, x: ir.Value, mixer: Attention, index: int, attend: Attend) -> ir.Value:
+    """[batch, sequence, hidden] -> [batch, sequence, hidden]; adds layer `index`'s cache to inputs and outputs."""
+    g, prefix = b.graph, f"blk.{index}"
+    width, kv_width = mixer.heads * mixer.head_dim, mixer.kv_heads * mixer.head_dim
+    past = [_cache_input(b, mixer, index, part) for part in ("key", "value")]
+    with g.scope("attn"):
+        q = linear(b, x, f"{prefix}.attn_q", width, b.spec.hidden, _order(mixer, mixer.heads))
+        k = linear(b, x, f"{prefix}.attn_k", kv_width, b.spec.hidden, _order(mixer, mixer.kv_heads))
+        v = linear(b, x, f"{prefix}.attn_v", kv_width, b.spec.hidden)
+        if mixer.qk_norm:
+            q = _head_norm(b, q, mixer, mixer.heads, f"{prefix}.attn_q_norm")
+            k = _head_norm(b, k, mixer, mixer.kv_heads, f"{prefix}.attn_k_norm")
+        cos, sin = rotary_tables(b, mixer.rope) if mixer.rope else (None, None)
+        y, *present = g.op(
+            "GroupQueryAttention", q, k, v, *past, attend.sequence_lengths, attend.total_length, cos, sin,
+            domain=MICROSOFT, outputs=3,
+            num_heads=mixer.heads, kv_num_heads=mixer.kv_heads, scale=mixer.scale, softcap=mixer.softcap,
+            local_window_size=mixer.window if mixer.window is not None else -1,
+            do_rotary=int(mixer.rope is not None), rotary_interleaved=0,
+        )  # fmt: skip
+        for part, value in zip(("key", "value"), present, strict=True):
+            shape = (CACHE_AXES[0], mixer.kv_heads, CACHE_AXES[2], mixer.head_dim)
+            g.output(value, f"present.{index}.{part}", b.target.dtype, shape)
+        return linear(b, y, f"{prefix}.attn_output", b.spec.hidden, width)
+
+
+def _cache_input(b: Builder, mixer: Attention, index: int, part: str) -> ir.Value:
+    shape = (CACHE_AXES[0], mixer.kv_heads, CACHE_AXES[1], mixer.head_dim)
+    return b.graph.input(f"past_key_values.{index}.{part}", b.target.dtype, shape)
+
+
+def _order(mixer: Attention, heads: int) -> Rows | None:
+    if mixer.rope is None or not mixer.rope.interleaved:
+        return None
+    return split_half_order(heads, mixer.head_dim, mixer.rope.dim)
+
+
+def _head_norm(b: Builder, x: ir.Value, mixer: Attention, heads: int, name: str) -> ir.Value:
+    """RMS norm over each head's channels."""
+    g = b.graph
+    weight = b.weights.vector(f"{name}.weight", mixer.head_dim, _order(mixer, 1))
+    with g.scope(name.rsplit(".", 1)[-1]):
+        split = g.op("Reshape", x, g.ints(0, 0, heads, mixer.head_dim))
+        result: ir.Value = g.op("Reshape", normalize(b, split, weight), g.ints(0, 0, heads * mixer.head_dim))
+    return result

@@ -1,0 +1,64 @@
+"""Matrix products: MatMulNBits with the block-sum correction, or a float MatMul."""
+
+import onnx_ir as ir
+
+from converters.builder import Builder
+from converters.graph import MICROSOFT
+from converters.quantized import QuantizedMatrix
+from converters.weights import DenseMatrix, Matrix, Rows
+
+
+def linear(
+    b: Builder, x: ir.Value, prefix: str, rows: int, columns: int, order: Rows | None = None
+) -> ir.Value:
+    """x [..., columns] @ (`prefix`.weight [rows, columns]).T, plus `prefix`.bias where the file has one."""
+    y = product(b, x, b.weights.matrix(f"{prefix}.weight", (rows, columns), order))
+    if f"{prefix}.bias" in b.weights:
+        y = b.graph.op("Add", y, b.weights.vector(f"{prefix}.bias", rows, order))
+    return y
+
+
+def product(b: Builder, x: ir.Value, matrix: Matrix) -> ir.Value:
+    """x [..., columns] @ matrix.T."""
+    if isinstance(matrix, DenseMatrix):
+        return _transposed_matmul(b, x, matrix.value)
+    y = _matmul_nbits(b, x, matrix)
+    if matrix.offset is None:
+        return y
+    sums = b.shared((x, matrix.layout.block_size), lambda: _block_sums(b, x, matrix))
+    correction = _transposed_matmul(b, sums, matrix.offset)
+    result: ir.Value = b.graph.op("Add", y, correction)
+    return result
+
+
+def _transposed_matmul(b: Builder, x: ir.Value, weight: ir.Value) -> ir.Value:
+    """x @ weight.T without moving the weight, which stays as the GGUF has it."""
+    result: ir.Value = b.graph.op("FusedMatMul", x, weight, domain=MICROSOFT, transB=1)
+    return result
+
+
+def _matmul_nbits(b: Builder, x: ir.Value, matrix: QuantizedMatrix) -> ir.Value:
+    layout = matrix.layout
+    plain = {b.graph.is_plain(matrix.codes), b.graph.is_plain(matrix.scale)}
+    assert len(plain) == 1, f"{matrix.name}: constant codes beside derived scales give wrong results"
+    result: ir.Value = b.graph.op(
+        "MatMulNBits",
+        x,
+        matrix.codes,
+        matrix.scale,
+        domain=MICROSOFT,
+        K=layout.columns,
+        N=layout.rows,
+        bits=layout.bits,
+        block_size=layout.block_size,
+        accuracy_level=b.target.accuracy_level,
+    )
+    return result
+
+
+def _block_sums(b: Builder, x: ir.Value, matrix: QuantizedMatrix) -> ir.Value:
+    """Sum of x over each block: [..., columns] -> [..., blocks]."""
+    blocks = b.graph.ints(0, 0, matrix.layout.grid.blocks, matrix.layout.block_size)
+    grouped = b.graph.op("Reshape", x, blocks, name="blocks")
+    result: ir.Value = b.graph.op("ReduceSum", grouped, b.graph.ints(-1), name="blocks", keepdims=0)
+    return result

@@ -1,0 +1,92 @@
+"""Rotary tables, and the row order that they expect."""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from converters.builder import Builder
+from converters.spec import LinearScaling, Rope, YarnScaling
+
+F64 = npt.NDArray[np.float64]
+
+
+def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> F64:
+    """Angle per position of each channel pair: float64 [dim / 2]."""
+    pairs = np.arange(0, rope.dim, 2, dtype=np.float64)
+    base = rope.theta ** (-pairs / rope.dim)
+    if factors is not None:
+        base = base / factors.astype(np.float64)
+    if isinstance(rope.scaling, LinearScaling):
+        return base / rope.scaling.factor
+    if isinstance(rope.scaling, YarnScaling):
+        keep = _yarn_ramp(rope, rope.scaling) * rope.scaling.extrapolation
+        return base / rope.scaling.factor * (1 - keep) + base * keep
+    return base
+
+
+def _yarn_ramp(rope: Rope, yarn: YarnScaling) -> F64:
+    """1 for pairs that turn often within the original context (kept), 0 for slow ones (stretched).
+
+    Equation 23 of arXiv 2309.00071, with the correction range rounded outwards as llama.cpp does.
+    """
+
+    def pair_of(turns: float) -> float:
+        return rope.dim * math.log(yarn.original_context / (turns * 2 * math.pi)) / (2 * math.log(rope.theta))
+
+    low = max(0.0, math.floor(pair_of(yarn.beta_fast)))
+    high = min(rope.dim - 1.0, math.ceil(pair_of(yarn.beta_slow)))
+    ramp = (np.arange(rope.dim // 2, dtype=np.float64) - low) / max(0.001, high - low)
+    return 1 - np.clip(ramp, 0, 1)
+
+
+def magnitude(rope: Rope) -> float:
+    """Factor of cos and sin."""
+    if not isinstance(rope.scaling, YarnScaling):
+        return 1.0
+    stretch = 0.1 * math.log(rope.scaling.factor) if rope.scaling.factor > 1 else 0.0
+    return rope.scaling.magnitude * (1 + stretch)
+
+
+def rotary_tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
+    """cos and sin [context, dim / 2], computed in float64 when a session starts: the file holds dim / 2 numbers."""
+    tables: tuple[ir.Value, ir.Value] = b.shared(("rope", rope), lambda: _tables(b, rope))
+    return tables
+
+
+def _tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
+    g = b.graph
+    factors = b.shared(
+        ("array", rope.factors), lambda: b.weights.array(rope.factors, rope.dim // 2) if rope.factors else None
+    )
+    index = sum(1 for key in b.memo if isinstance(key, tuple) and key[0] == "rope")
+    with g.scope(f"rope_{index}"):
+        frequencies = g.constant(f"rope_{index}.inverse_frequencies", inverse_frequencies(rope, factors)[None, :])
+        positions = g.op(
+            "Range",
+            g.constant("position_first", np.array(0, np.int64)),
+            g.constant("position_limit", np.array(b.context_length, np.int64)),
+            g.constant("position_step", np.array(1, np.int64)),
+        )
+        column = g.op("Unsqueeze", g.cast(positions, "float64"), g.ints(1))
+        angles = g.op("Mul", column, frequencies)
+        scale = magnitude(rope)
+        made = []
+        for op_type in ("Cos", "Sin"):
+            table = g.op(op_type, angles)
+            if scale != 1.0:
+                table = g.op("Mul", table, g.constant(f"rope_{index}.magnitude", np.array(scale, np.float64)))
+            made.append(g.cast(table, b.target.dtype))
+    return made[0], made[1]
+
+
+def split_half_order(heads: int, head_dim: int, rope_dim: int) -> npt.NDArray[np.intp]:
+    """Row order that turns llama.cpp's interleaved pairs (2 i, 2 i + 1) into (i, i + rope_dim / 2), per head.
+
+    Whole rows move, so quantized blocks are never touched.
+    """
+    channel = np.arange(head_dim)
+    channel[:rope_dim] = np.concatenate([np.arange(0, rope_dim, 2), np.arange(1, rope_dim, 2)])
+    order: npt.NDArray[np.intp] = (np.arange(heads)[:, None] * head_dim + channel).reshape(-1)
+    return order

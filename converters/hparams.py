@@ -1,0 +1,119 @@
+"""Hyper-parameters of a GGUF file, read with their reasons: every key is honoured, harmless, or refused."""
+
+from typing import Any
+
+import numpy as np
+
+from converters.sources.gguf_file import GgufFile
+from repack.errors import MobiusError
+
+# Keys that do not change what a decoder computes, and keys that say "off" by these values.
+HARMLESS = {"vocab_size", "rope.scaling.finetuned", "tensor_data_layout"}
+NEUTRAL: dict[str, Any] = {
+    "attention.causal": True,
+    "expert_count": 0,
+    "expert_used_count": 0,
+    "attention.max_alibi_bias": 0.0,
+    "attention.clamp_kqv": 0.0,
+    "use_parallel_residual": False,
+    "pooling_type": 0,
+}
+
+
+class Hparams:
+    """The `ARCH.*` keys of one file; remembers which were read."""
+
+    def __init__(self, source: GgufFile) -> None:
+        self.source = source
+        self.architecture = str(source.metadata["general.architecture"])
+        self._read: set[str] = set()
+
+    def __contains__(self, key: str) -> bool:
+        return f"{self.architecture}.{key}" in self.source.metadata
+
+    def has_tensor(self, name: str) -> bool:
+        """Whether the file holds a tensor."""
+        return name in self.source.tensors
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        """A whole number; a per-layer array counts as one number when all entries are equal."""
+        value = self._get(key, default)
+        if isinstance(value, np.ndarray) and value.size and (value == value[0]).all():
+            value = value[0].item()
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong(key, value, "one whole number")
+        return value
+
+    def number(self, key: str, default: float | None = None) -> float:
+        """A finite number."""
+        value = self._get(key, default)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
+            raise self._wrong(key, value, "a finite number")
+        return float(value)
+
+    def text(self, key: str, default: str | None = None) -> str:
+        """A string."""
+        value = self._get(key, default)
+        if not isinstance(value, str):
+            raise self._wrong(key, value, "a string")
+        return value
+
+    def positive(self, key: str, default: int | None = None) -> int:
+        """A whole number of at least 1 and below 2**31."""
+        value = self.integer(key, default)
+        if not 1 <= value < 2**31:
+            raise self._wrong(key, value, "a number of at least 1")
+        return value
+
+    def raw(self, key: str) -> Any:
+        """The value as it is, or None."""
+        self._read.add(key)
+        return self.source.metadata.get(f"{self.architecture}.{key}")
+
+    def ignore(self, *keys: str) -> None:
+        """Keys that llama.cpp does not read for this architecture."""
+        self._read.update(keys)
+
+    def check_all_read(self) -> list[str]:
+        """Refuse keys that would change the computation and were not read; return warnings for unknown ones."""
+        prefix, warnings = f"{self.architecture}.", []
+        known = _known_keys()
+        for full in self.source.metadata:
+            key = full.removeprefix(prefix)
+            if key == full or key in self._read or key in HARMLESS:
+                continue
+            value = self.source.metadata[full]
+            if key in NEUTRAL and NEUTRAL[key] == value:
+                continue
+            shown = str(value)[:40]
+            if key not in known:
+                warnings.append(f"unknown key {full} = {shown} is ignored (llama.cpp does not know it either)")
+                continue
+            raise MobiusError(
+                f"{full} = {shown} is not supported for this architecture, and ignoring it could change the output",
+                "report the model to the project",
+            )
+        return warnings
+
+    def _get(self, key: str, default: Any) -> Any:
+        self._read.add(key)
+        value = self.source.metadata.get(f"{self.architecture}.{key}", default)
+        if value is None:
+            raise MobiusError(f"the file has no key {self.architecture}.{key}", "it is incomplete or of another tool")
+        return value
+
+    def _wrong(self, key: str, value: Any, wanted: str) -> MobiusError:
+        shown = str(value)[:60]
+        return MobiusError(f"{self.architecture}.{key} is {shown}, not {wanted}", "the metadata is damaged or unusual")
+
+
+def _known_keys() -> set[str]:
+    """Every `{arch}.*` key that the `gguf` package (llama.cpp's own writer) has a constant for."""
+    from gguf.constants import Keys
+
+    found = set()
+    for group in vars(Keys).values():
+        for template in vars(group).values() if isinstance(group, type) else ():
+            if isinstance(template, str) and template.startswith("{arch}."):
+                found.add(template.removeprefix("{arch}."))
+    return found

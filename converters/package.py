@@ -1,0 +1,141 @@
+"""Writing a model folder: complete under its final name, or not there at all."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from repack.errors import InputError, MobiusError
+
+MANIFEST = "mobius.json"
+MODEL, DATA = "model.onnx", "model.onnx_data"
+SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
+
+
+@contextmanager
+def new_folder(destination: Path, force: bool, weight_bytes: int) -> Iterator[Path]:
+    """A temporary folder beside `destination`; renamed to it on success, removed on any failure.
+
+    Raises:
+        MobiusError: no space, or no permission.
+        InputError: the destination exists and may not be replaced.
+    """
+    destination = Path(os.path.abspath(destination))
+    check_destination(destination, force)
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(destination.parent).free
+        needed = weight_bytes + SPARE_BYTES
+        if free < needed:
+            raise _no_space(destination, needed, free)
+        work = Path(tempfile.mkdtemp(prefix=f".{destination.name}.partial-", dir=destination.parent))
+    except OSError as error:
+        raise MobiusError(f"cannot write {destination}: {error.strerror}", "choose another folder with -o") from error
+    try:
+        yield work
+        _sync(work)
+        _move_into_place(work, destination)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            free = shutil.disk_usage(destination.parent).free
+            raise _no_space(destination, weight_bytes + SPARE_BYTES, free) from error
+        raise MobiusError(f"cannot write {destination}: {error.strerror or error}", "") from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def check_destination(destination: Path, force: bool) -> None:
+    """Refuse to replace anything but an empty folder or, with `force`, a model folder of ours."""
+    if not destination.exists() and not destination.is_symlink():
+        return
+    if not destination.is_dir():
+        raise InputError(f"{destination} exists and is not a folder", "choose another folder with -o")
+    if not any(destination.iterdir()):
+        return
+    if not (destination / MANIFEST).exists():
+        raise InputError(
+            f"{destination} exists and is not a folder that mobius wrote", "choose another folder with -o"
+        )
+    if not force:
+        raise InputError(f"{destination} exists", "pass --force to replace it, or choose another folder with -o")
+
+
+def _no_space(destination: Path, needed: int, free: int) -> MobiusError:
+    return MobiusError(
+        f"not enough space for {destination}: {needed / 1e6:.0f} MB needed, {free / 1e6:.0f} MB free",
+        "free some space, or choose another folder with -o",
+    )
+
+
+def _sync(folder: Path) -> None:
+    """mkdtemp makes a private folder of private files; give both the user's usual permissions."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+    for path in folder.iterdir():
+        path.chmod(0o666 & ~mask)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+
+
+def _move_into_place(work: Path, destination: Path) -> None:
+    """Rename; an old folder steps aside first and comes back if the new one cannot be put in place."""
+    if not destination.exists():
+        work.rename(destination)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.old-", dir=destination.parent))
+    old = aside / "old"
+    destination.rename(old)
+    try:
+        work.rename(destination)
+    except OSError:
+        old.rename(destination)
+        raise
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """UTF-8, indented, ending in a newline; the same content gives the same bytes."""
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def sha256_of(path: Path, on_bytes: Callable[[int], None] | None = None) -> str:
+    """Hexadecimal SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 22):
+            digest.update(chunk)
+            if on_bytes is not None:
+                on_bytes(len(chunk))
+    return digest.hexdigest()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a model folder.
+
+    Raises:
+        InputError: the folder is missing, was not written by mobius, or lost a file.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder", "give the folder that `mobius convert` wrote")
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        files = {str(name): int(size) for name, size in manifest["files"].items()}
+    except FileNotFoundError:
+        raise InputError(f"{folder} has no {MANIFEST}", "give the folder that `mobius convert` wrote") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise InputError(f"{path} cannot be read: {error}", "convert the model again") from error
+    for name, size in files.items():
+        found = (folder / name).stat().st_size if (folder / name).is_file() else -1
+        if found != size:
+            state = "is missing" if found < 0 else f"has {found} bytes instead of {size}"
+            raise InputError(f"{folder / name} {state}", "convert the model again with --force")
+    return dict(manifest)

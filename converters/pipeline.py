@@ -1,0 +1,131 @@
+"""The conversion itself: a plan becomes a folder."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from converters import genai
+from converters.package import DATA, MANIFEST, MODEL, new_folder, sha256_of, write_json
+from converters.plan import Plan
+from converters.report import Rounding
+from converters.tokenizer.export import TokenizerFiles, export_tokenizer
+
+PRODUCER = "mobius-cli"
+OnTensor = Callable[[str, int], None]  # name, bytes stored
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished folder and what is worth saying about it."""
+
+    folder: Path
+    files: dict[str, int]  # name -> bytes
+    source_bytes: int
+    roundings: dict[str, Rounding] = field(default_factory=dict)  # "Q4_K scale" -> sum over tensors
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def model_bytes(self) -> int:
+        """Graph and weights, without tokenizer and configs."""
+        return self.files[MODEL] + self.files[DATA]
+
+
+def tool_version() -> str:
+    """Version of this tool, or "unknown" when it runs uninstalled."""
+    try:
+        return version(PRODUCER)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: OnTensor | None = None) -> Result:
+    """Write the model folder.
+
+    Raises:
+        MobiusError: something in the weights or the tokenizer cannot be kept, or the disk is full.
+    """
+    with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
+        hashing = pool.submit(lambda: [sha256_of(path) for path in plan.source.shards])
+        tokens = export_tokenizer(plan.source.metadata)
+        _write_tokenizer(work, tokens)
+        write_json(work / "genai_config.json", genai.genai_config(plan, tokens))
+        write_json(work / "config.json", genai.hugging_face_config(plan, tokens))
+        write_json(work / "generation_config.json", genai.generation_config(tokens))
+        hashes = hashing.result()
+        _write_model(plan, work, hashes[0], on_tensor)
+        files = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
+        write_json(work / MANIFEST, _manifest(plan, hashes, files))
+        files[MANIFEST] = (work / MANIFEST).stat().st_size
+    return Result(
+        destination, files, plan.source.size, sum_roundings(plan), (*plan.warnings, *tokens.warnings)
+    )
+
+
+def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:
+    (work / "tokenizer.json").write_text(tokens.tokenizer_json, encoding="utf-8")
+    write_json(work / "tokenizer_config.json", tokens.tokenizer_config)
+    if tokens.chat_template is not None:
+        (work / "chat_template.jinja").write_text(tokens.chat_template, encoding="utf-8")
+
+
+def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None) -> None:
+    import onnx_ir as ir
+
+    metadata = plan.source.metadata
+    properties = {
+        "converted_from": f"GGUF {plan.source.path.name}",
+        "gguf_sha256": sha256,
+        "architecture": plan.spec.architecture,
+        "target": f"{plan.target.name} {plan.target.dtype} {plan.target.storage}",
+    }
+    for key in ("license", "author", "name"):
+        if isinstance(value := metadata.get(f"general.{key}"), str):
+            properties[key] = value
+
+    def callback(tensor: Any, info: Any) -> None:
+        if on_tensor is not None:
+            on_tensor(tensor.name, tensor.nbytes)
+
+    model = plan.graph.model(properties, PRODUCER, tool_version())
+    ir.save(model, work / MODEL, external_data=DATA, size_threshold_bytes=1024, callback=callback)
+
+
+def _manifest(plan: Plan, hashes: list[str], files: dict[str, int]) -> dict[str, Any]:
+    names = ("gguf", "numpy", "onnx", "onnx-ir")
+    return {
+        "format": 1,
+        "tool": {"name": PRODUCER, "version": tool_version(), "packages": {n: version(n) for n in names}},
+        "source": [
+            {"file": path.name, "sha256": digest, "bytes": path.stat().st_size}
+            for path, digest in zip(plan.source.shards, hashes, strict=True)
+        ],
+        "target": {
+            "name": plan.target.name,
+            "dtype": plan.target.dtype,
+            "storage": plan.target.storage,
+            "accuracy_level": plan.target.accuracy_level,
+            "dequantize": plan.target.dequantize,
+            "context_length": plan.context_length,
+        },
+        "spec": plan.spec.as_dict(),
+        "warnings": list(plan.warnings),
+        "tensors": [r.as_dict() for r in plan.weights.records.values()],
+        "files": files,
+    }
+
+
+def sum_roundings(plan: Plan) -> dict[str, Rounding]:
+    """Roundings of all tensors by source type and kind of number; empty when all is exact."""
+    sums: dict[str, Rounding] = {}
+    for record in plan.weights.records.values():
+        for kind, one in record.roundings.items():
+            total = sums.setdefault(f"{record.source_type} {kind}", Rounding())
+            total.count += one.count
+            total.rounded += one.rounded
+            total.flushed_to_zero += one.flushed_to_zero
+            total.subnormal += one.subnormal
+            total.max_relative_error = max(total.max_relative_error, one.max_relative_error)
+    return {key: total for key, total in sums.items() if total.rounded}

@@ -1,0 +1,94 @@
+"""What a conversion will do, decided before any weight is read."""
+
+from dataclasses import dataclass
+
+from converters.builder import Builder
+from converters.decoder import build_decoder
+from converters.describe import describe
+from converters.graph import Graph
+from converters.sources.gguf_file import GgufFile
+from converters.spec import ModelSpec
+from converters.target import Target
+from converters.weights import Weights
+from repack.errors import MobiusError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A described model, its finished graph with unread weights, and what the user should know."""
+
+    source: GgufFile
+    spec: ModelSpec
+    target: Target
+    context_length: int
+    graph: Graph
+    weights: Weights
+    warnings: tuple[str, ...]
+
+    @property
+    def data_bytes(self) -> int:
+        """Size of all initializers that go to the external data file."""
+        return sum(
+            v.const_value.nbytes for v in self.graph.initializers.values() if v.const_value is not None
+        )
+
+
+def make_plan(source: GgufFile, target: Target, context_length: int | None = None) -> Plan:
+    """Describe the model, build its graph, and account for every tensor.
+
+    Raises:
+        MobiusError: anything that cannot be converted exactly as the file says.
+    """
+    spec, warnings = describe(source)
+    _check_heads(spec, target)
+    context = choose_context(spec, target, context_length)
+    if context_length is None and context < spec.context_length:
+        warnings.append(
+            f"context limited to {context} of the model's {spec.context_length} tokens"
+            f" (the cache is allocated for it); --context-length {spec.context_length} lifts this"
+        )
+    graph = Graph(spec.architecture)
+    weights = Weights(source, graph, target)
+    build_decoder(Builder(graph, weights, spec, target, context))
+    _check_leftovers(source, weights)
+    return Plan(source, spec, target, context, graph, weights, tuple(warnings))
+
+
+def choose_context(spec: ModelSpec, target: Target, asked: int | None) -> int:
+    """The context that tables and cache are made for.
+
+    Raises:
+        MobiusError: more than the model was trained for, or less than one token.
+    """
+    if asked is None:
+        return min(spec.context_length, target.context_cap)
+    if not 1 <= asked <= spec.context_length:
+        raise MobiusError(f"--context-length {asked} is not within 1 and the model's {spec.context_length}",
+                          "choose a smaller one, or leave it out")  # fmt: skip
+    return asked
+
+
+def _check_heads(spec: ModelSpec, target: Target) -> None:
+    for index, layer in enumerate(spec.layers):
+        dim = layer.mixer.head_dim
+        if dim % target.head_dim_multiple:
+            raise MobiusError(
+                f"layer {index} has heads of {dim} channels; GroupQueryAttention on {target.name}"
+                f" needs a multiple of {target.head_dim_multiple}",
+                "this model cannot run on this target",
+            )
+
+
+def _check_leftovers(source: GgufFile, weights: Weights) -> None:
+    left = weights.unused()
+    if left:
+        shown = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
+        raise MobiusError(
+            f"{len(left)} tensor(s) of {source.path.name} have no place in a {weights_kind(source)} model: {shown}",
+            "converting without them could change the output; the file may be of a newer variant",
+        )
+
+
+def weights_kind(source: GgufFile) -> str:
+    """The architecture's name, for messages."""
+    return str(source.metadata["general.architecture"])

@@ -1,0 +1,75 @@
+"""What became of every tensor: filled while the graph is built and the weights are written."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from repack.errors import MobiusError
+
+
+@dataclass
+class Rounding:
+    """How numbers of one kind changed when they were stored in a narrower type."""
+
+    count: int = 0
+    rounded: int = 0
+    max_relative_error: float = 0.0
+    flushed_to_zero: int = 0
+    subnormal: int = 0
+
+
+@dataclass
+class TensorRecord:
+    """One tensor of the source and its place in the model."""
+
+    name: str
+    source_type: str
+    shape: tuple[int, ...]
+    source_bytes: int
+    format: str = ""
+    stored_bytes: int = 0
+    roundings: dict[str, Rounding] = field(default_factory=dict)
+
+    @property
+    def exact(self) -> bool:
+        """Whether the weights are the file's, bit for bit in float32 (known once the tensor is written)."""
+        return not any(r.rounded for r in self.roundings.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**asdict(self), "shape": list(self.shape), "exact": self.exact}
+
+
+def store_as(
+    values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str
+) -> npt.NDArray[Any]:
+    """Round `values` once to `dtype` ("float32" or "float16") and note what that changed.
+
+    Raises:
+        MobiusError: a value is not finite in the file, or too large for `dtype`.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        stored = values.astype(dtype)
+    if not np.isfinite(stored).all():
+        if not np.isfinite(values).all():
+            raise MobiusError(f"{record.name}: the file holds a {kind} that is not a finite number",
+                              "the file is damaged: download it again")  # fmt: skip
+        largest = float(np.abs(values).max())
+        raise MobiusError(f"{record.name}: a {kind} of {largest:.3g} is too large for {dtype}", "use --dtype f32")
+    if stored.dtype == values.dtype:
+        return stored
+    wide = values.astype(np.float64, copy=False)
+    changed = stored.astype(np.float64) != wide
+    note = record.roundings.setdefault(kind, Rounding())
+    note.count += wide.size
+    note.rounded += int(changed.sum())
+    tiny = np.abs(stored) < np.finfo(stored.dtype).smallest_normal
+    note.flushed_to_zero += int(((stored == 0) & (wide != 0)).sum())
+    note.subnormal += int((tiny & (stored != 0)).sum())
+    if note.rounded:
+        original = wide[changed]
+        errors = np.abs(stored[changed].astype(np.float64) - original) / np.abs(original)
+        note.max_relative_error = max(note.max_relative_error, float(errors.max()))
+    return stored

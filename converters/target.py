@@ -1,0 +1,81 @@
+"""Every choice that depends on where the model will run, as rows of one table."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from repack.errors import MobiusError
+
+# Spellings that users bring along, to the name used here.
+DTYPE_ALIASES = {
+    "f32": "float32", "fp32": "float32", "float32": "float32",
+    "f16": "float16", "fp16": "float16", "float16": "float16",
+    "bf16": "bfloat16", "bfloat16": "bfloat16",
+}  # fmt: skip
+STORAGES = ("fast", "small")
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where a model runs and what its graph may use."""
+
+    name: str
+    description: str
+    provider: str  # ONNX Runtime's name of the execution provider
+    dtypes: dict[str, str]  # activation types that work, and a reason for each that does not
+    dtype: str  # activation type of the graph
+    accuracy_level: int  # of MatMulNBits: 4 = int8 activations, 0 = float activations
+    head_dim_multiple: int  # what GroupQueryAttention demands
+    context_cap: int  # default limit of the context: tables and cache are allocated for it
+    provider_options: tuple[dict[str, Any], ...] = ()
+    storage: str = "fast"
+    dequantize: bool = False
+
+
+TARGETS: dict[str, Target] = {
+    "cpu": Target(
+        name="cpu",
+        description="ONNX Runtime on x64 or ARM CPUs; MatMulNBits, GroupQueryAttention",
+        provider="CPUExecutionProvider",
+        dtypes={
+            "float32": "",
+            "float16": "",
+            "bfloat16": "ONNX Runtime has no bfloat16 kernels on the CPU; use float32 or float16",
+        },
+        dtype="float32",
+        accuracy_level=4,
+        head_dim_multiple=8,
+        context_cap=8192,
+    )
+}
+DEFAULT_TARGET = "cpu"
+ACCURACY_LEVELS = (0, 4)
+
+
+def choose_target(
+    ep: str | None = None,
+    *,
+    dtype: str | None = None,
+    storage: str = "fast",
+    accuracy_level: int | None = None,
+    dequantize: bool = False,
+) -> Target:
+    """The row for an execution provider, with the user's changes.
+
+    Raises:
+        MobiusError: a name that is not in the table, or a combination that cannot work.
+    """
+    name = ep or DEFAULT_TARGET
+    if name not in TARGETS:
+        raise MobiusError(f"unknown execution provider {name!r}", f"choose one of: {', '.join(TARGETS)}")
+    row = TARGETS[name]
+    chosen = row.dtype if dtype is None else DTYPE_ALIASES.get(dtype.lower(), dtype)
+    if chosen not in row.dtypes:
+        raise MobiusError(f"unknown dtype {dtype!r}", "choose float32 (f32) or float16 (f16)")
+    if row.dtypes[chosen]:
+        raise MobiusError(f"--dtype {chosen} cannot run on {name}", row.dtypes[chosen])
+    if storage not in STORAGES:
+        raise MobiusError(f"unknown storage {storage!r}", f"choose one of: {', '.join(STORAGES)}")
+    level = row.accuracy_level if accuracy_level is None else accuracy_level
+    if level not in ACCURACY_LEVELS:
+        raise MobiusError(f"--accuracy-level {level} is not known", "choose 4 (int8 activations) or 0 (float)")
+    return replace(row, dtype=chosen, storage=storage, accuracy_level=level, dequantize=dequantize)

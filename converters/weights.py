@@ -1,0 +1,153 @@
+"""The source's tensors as graph values, each used once or named as left over."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from converters.graph import Graph
+from converters.quantized import QuantizedMatrix, emit_quantized
+from converters.report import TensorRecord, store_as
+from converters.sources.gguf_file import GgufFile, TensorInfo
+from converters.target import Target
+from repack.block_quantized import BlockQuantized, layout_of
+from repack.errors import MobiusError
+from repack.floats import read_floats
+from repack.registry import FLOAT_TYPES, QUANT_TYPES
+
+Rows = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class DenseMatrix:
+    """A float matrix [rows, columns] in the activation type."""
+
+    value: ir.Value
+    rows: int
+    columns: int
+
+
+Matrix = DenseMatrix | QuantizedMatrix
+
+
+class Progress(Protocol):
+    """Called with the name of a tensor when it is about to be written."""
+
+    def __call__(self, name: str) -> None: ...
+
+
+class Weights:
+    """Hands out graph values for tensors; knows which tensors nobody asked for."""
+
+    def __init__(self, source: GgufFile, graph: Graph, target: Target) -> None:
+        self.source, self.graph, self.target = source, graph, target
+        self.records: dict[str, TensorRecord] = {}
+        self._matrices: dict[str, Matrix] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.source.tensors
+
+    def matrix(self, name: str, shape: tuple[int, int], order: Rows | None = None) -> Matrix:
+        """A 2-D tensor, quantized or dense as the target wants; `order` picks its rows in a new order.
+
+        Raises:
+            MobiusError: the tensor is missing, has another shape, or a type that cannot be kept.
+        """
+        if name in self._matrices:
+            return self._matrices[name]
+        info = self._take(name, shape)
+        quant = QUANT_TYPES.get(info.type_name)
+        if quant is not None and not self.target.dequantize:
+            layout = layout_of(quant, *shape, where=name)
+            record = self.records[name]
+            made: Matrix = emit_quantized(
+                self.graph, record, layout, quant,
+                lambda: BlockQuantized(quant, layout, self._rows(name, order)), self.target,
+            )  # fmt: skip
+        else:
+            made = DenseMatrix(self._dense(info, order), *shape)
+        self._matrices[name] = made
+        return made
+
+    def vector(self, name: str, length: int, order: Rows | None = None) -> ir.Value:
+        """A 1-D tensor in the activation type."""
+        info = self._take(name, (length,))
+        record = self.records[name]
+        record.format = f"dense {self.target.dtype}"
+        value = self.graph.initializer(
+            name, self.target.dtype, (length,),
+            lambda: store_as(self._floats(info, order), self.target.dtype, record, "weight"),
+        )  # fmt: skip
+        record.stored_bytes = value.const_value.nbytes  # type: ignore[union-attr]
+        return value
+
+    def array(self, name: str, length: int) -> npt.NDArray[np.float32]:
+        """The numbers of a small 1-D tensor that shapes the graph itself."""
+        info = self._take(name, (length,))
+        self.records[name].format = "folded into a table"
+        return self._floats(info, None)
+
+    def unused(self) -> list[str]:
+        """Tensors that nothing asked for."""
+        return [name for name in self.source.tensors if name not in self.records]
+
+    def _take(self, name: str, shape: tuple[int, ...]) -> TensorInfo:
+        info = self.source.tensors.get(name)
+        if info is None:
+            raise MobiusError(f"tensor {name} is missing from {self.source.path.name}",
+                              "the file is incomplete or of a variant that is not supported")  # fmt: skip
+        if info.type_name not in QUANT_TYPES and info.type_name not in FLOAT_TYPES:
+            known = ", ".join([*FLOAT_TYPES, *QUANT_TYPES])
+            raise MobiusError(f"{name} is of type {info.type_name}, which is not supported", f"supported: {known}")
+        stored = info.shape if info.shape != (1, *shape) else shape
+        if stored != shape:
+            raise MobiusError(
+                f"{name} has shape {list(info.shape)}, but the metadata asks for {list(shape)}",
+                "the metadata and the tensors contradict each other; the file is not convertible as it is",
+            )
+        self.records[name] = TensorRecord(name, info.type_name, info.shape, info.nbytes or 0)
+        return info
+
+    def _rows(self, name: str, order: Rows | None) -> npt.NDArray[np.uint8]:
+        raw = self.source.raw(name)
+        return raw if order is None else raw[order]
+
+    def _floats(self, info: TensorInfo, order: Rows | None) -> npt.NDArray[np.float32]:
+        """Float32 values of any supported type, exact; rows of a 2-D tensor or elements of a 1-D one in order."""
+        raw = self.source.raw(info.name)
+        quant = QUANT_TYPES.get(info.type_name)
+        if len(info.shape) > 1 and order is not None:
+            raw = raw[order]
+        if quant is not None:
+            layout = layout_of(quant, len(raw), info.shape[-1], info.name)
+            values = BlockQuantized(quant, layout, raw).dequantize().reshape(info.shape)
+        else:
+            values = read_floats(raw, info.type_name).reshape(info.shape)
+        return values[order] if len(info.shape) == 1 and order is not None else values
+
+    def _dense(self, info: TensorInfo, order: Rows | None) -> ir.Value:
+        """A float matrix; 16-bit floats stay as stored and are widened when the session starts."""
+        record, wanted = self.records[info.name], self.target.dtype
+        stored = FLOAT_TYPES.get(info.type_name, "float32")
+        if stored == wanted or (stored != "float32" and wanted == "float32"):
+            raw_type = {"float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}[stored]
+            value = self.graph.initializer(
+                info.name, stored, info.shape,
+                lambda: self._rows(info.name, order).view(np.dtype(raw_type).newbyteorder("<")),
+            )  # fmt: skip
+        else:
+            stored = wanted
+            value = self.graph.initializer(
+                info.name, wanted, info.shape,
+                lambda: store_as(self._floats(info, order), wanted, record, "weight"),
+            )  # fmt: skip
+        record.format = f"dense {stored}"
+        record.stored_bytes = value.const_value.nbytes  # type: ignore[union-attr]
+        return value if stored == wanted else self.graph.cast(value, wanted, name=info.name)
+
+
+def as_records(weights: Weights) -> list[dict[str, Any]]:
+    """Per-tensor table for the manifest, in file order."""
+    return [weights.records[n].as_dict() for n in weights.source.tensors if n in weights.records]

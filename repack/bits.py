@@ -1,0 +1,69 @@
+"""Bit arrangements shared by several types. All arrays are uint8 with blocks along axis 0."""
+
+import numpy as np
+import numpy.typing as npt
+
+U8 = npt.NDArray[np.uint8]
+F16 = npt.NDArray[np.float16]
+
+
+def float16(raw: U8) -> F16:
+    """Little-endian float16 fields: uint8 [n, 2 k] -> float16 [n, k]."""
+    return np.ascontiguousarray(raw).view("<f2")
+
+
+def halves(raw: U8, run: int) -> U8:
+    """Unpack runs of bytes whose low nibbles come first: [n, g * run] -> values [n, 2 * g * run]."""
+    grouped = raw.reshape(len(raw), -1, run)
+    out = np.empty((len(raw), grouped.shape[1], 2, run), np.uint8)
+    np.bitwise_and(grouped, 15, out=out[:, :, 0])
+    np.right_shift(grouped, 4, out=out[:, :, 1])
+    return out.reshape(len(raw), -1)
+
+
+def halves_to_pairs(raw: U8, run: int) -> U8:
+    """Reorder nibbles from `halves` order to consecutive pairs, low nibble first: [n, g * run] -> same shape.
+
+    Two neighbouring bytes are handled as one 16-bit word: their low nibbles make one output byte of the first
+    half, their high nibbles one of the second half.
+    """
+    words = np.ascontiguousarray(raw).view("<u2").reshape(len(raw), -1, run // 2)
+    out = np.empty((len(raw), words.shape[1], 2, run // 2), np.uint8)
+    np.copyto(out[:, :, 0], (words & 0x000F) | ((words >> 4) & 0x00F0), casting="unsafe")
+    np.copyto(out[:, :, 1], ((words >> 4) & 0x000F) | ((words >> 8) & 0x00F0), casting="unsafe")
+    return out.reshape(len(raw), -1)
+
+
+def pair_pack(values: U8) -> U8:
+    """Pack 4-bit values two to a byte, the first in the low nibble: [..., 2 k] -> [..., k]."""
+    return values[..., 0::2] | (values[..., 1::2] << 4)
+
+
+def pair_unpack(packed: U8) -> U8:
+    """Inverse of `pair_pack`: [..., k] -> [..., 2 k]."""
+    out = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.uint8)
+    np.bitwise_and(packed, 15, out=out[..., 0::2])
+    np.right_shift(packed, 4, out=out[..., 1::2])
+    return out
+
+
+def bit_table(width: int, values: list[int]) -> U8:
+    """Table [256, 8 / width]: byte -> the `values` named by its fields of `width` bits, lowest field first."""
+    shifts = np.arange(0, 8, width)
+    fields = (np.arange(256)[:, None] >> shifts) & ((1 << width) - 1)
+    return np.asarray(values, np.uint8)[fields]
+
+
+def six_bit_pairs(raw: U8) -> tuple[U8, U8]:
+    """Sub-scales and sub-minimums of Q4_K and Q5_K: [n, 12] -> two arrays [n, 8] of 6-bit values.
+
+    ::
+
+        byte j     (0-3):  | s[j+4] bits 5-4 | s[j]   6 bits |
+        byte j + 4:        | m[j+4] bits 5-4 | m[j]   6 bits |
+        byte j + 8:        | m[j+4] bits 3-0 | s[j+4] bits 3-0 |
+    """
+    a, b, c = raw[:, 0:4], raw[:, 4:8], raw[:, 8:12]
+    scales = np.concatenate([a & 63, (c & 15) | ((a >> 6) << 4)], axis=1)
+    minimums = np.concatenate([b & 63, (c >> 4) | ((b >> 6) << 4)], axis=1)
+    return scales, minimums

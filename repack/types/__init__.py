@@ -1,0 +1,1 @@
+"""One file per GGUF type: how its bytes lie, and what each weight is worth."""

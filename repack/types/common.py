@@ -1,0 +1,40 @@
+"""Decoders that several types share."""
+
+from typing import Any
+
+from repack.bits import bit_table
+from repack.ops import Ops
+from repack.quant_type import Grid, Planes
+
+# The fifth bit of a 5-bit code q, placed so that low nibble | table entry = q + 112: around the 8-bit zero
+# point 128 this is q - 16.
+HIGH_BIT = bit_table(1, [112, 128])
+
+
+def flat_codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    """Codes that are stored as the operator wants them."""
+    return ops.reshape(planes["codes"], (grid.rows, grid.blocks, -1))
+
+
+def five_bit_codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    """A 4-bit plane and a 1-bit plane -> q + 112."""
+    shape = (grid.rows, grid.blocks, 32)
+    low = ops.reshape(ops.to_uint8(planes["low"]), shape)
+    high = ops.reshape(ops.gather(HIGH_BIT, planes["high"]), shape)
+    return ops.bit_or(low, high)
+
+
+def per_block(ops: Ops[Any], plane: Any, grid: Grid) -> Any:
+    """One float16 per operator block."""
+    return ops.reshape(ops.to_float(plane), (grid.rows, grid.blocks))
+
+
+def plane_d(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    """The block's own scale."""
+    return per_block(ops, planes["d"], grid)
+
+
+def sub_scaled(ops: Ops[Any], sub: Any, super_scale: Any, grid: Grid) -> Any:
+    """Integer sub-scales [rows, n, k] times a float16 super-scale [rows, n, 1]."""
+    product = ops.mul(ops.to_float(sub), ops.to_float(super_scale))
+    return ops.reshape(product, (grid.rows, grid.blocks))
