@@ -23,7 +23,10 @@ def genai_config(plan: Plan, tokens: TokenizerFiles | None) -> dict[str, Any]:
         **_token_ids(tokens),
         "decoder": {
             "filename": "model.onnx",
-            "session_options": {"log_id": "onnxruntime-genai", "provider_options": list(plan.target.provider_options)},
+            "session_options": {
+                "log_id": "onnxruntime-genai",
+                "provider_options": list(plan.target.provider_options),
+            },
             "head_size": mixer.head_dim,
             "hidden_size": spec.hidden,
             "num_attention_heads": mixer.heads,

@@ -102,13 +102,9 @@ class Graph:
         name = "ints_" + "_".join(str(v).replace("-", "m") for v in values)
         return self.constant(name, np.array(values, np.int64))
 
-    def _register(
-        self, name: str, dtype: ir.DataType, shape: tuple[int, ...], tensor: ir.TensorProtocol
-    ) -> ir.Value:
+    def _register(self, name: str, dtype: ir.DataType, shape: tuple[int, ...], tensor: ir.TensorProtocol) -> ir.Value:
         assert name not in self.initializers, name
-        value = ir.Value(
-            name=name, type=ir.TensorType(dtype), shape=ir.Shape(shape), const_value=tensor
-        )
+        value = ir.Value(name=name, type=ir.TensorType(dtype), shape=ir.Shape(shape), const_value=tensor)
         self.initializers[name] = value
         return value
 

@@ -26,7 +26,7 @@ def new_folder(destination: Path, force: bool, weight_bytes: int) -> Iterator[Pa
         MobiusError: no space, or no permission.
         InputError: the destination exists and may not be replaced.
     """
-    destination = Path(os.path.abspath(destination))
+    destination = Path.cwd() / destination  # not resolved: a link is replaced, not what it points to
     check_destination(destination, force)
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
@@ -59,9 +59,7 @@ def check_destination(destination: Path, force: bool) -> None:
     if not any(destination.iterdir()):
         return
     if not (destination / MANIFEST).exists():
-        raise InputError(
-            f"{destination} exists and is not a folder that mobius wrote", "choose another folder with -o"
-        )
+        raise InputError(f"{destination} exists and is not a folder that mobius wrote", "choose another folder with -o")
     if not force:
         raise InputError(f"{destination} exists", "pass --force to replace it, or choose another folder with -o")
 

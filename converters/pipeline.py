@@ -59,9 +59,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         files = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
         write_json(work / MANIFEST, _manifest(plan, hashes, files))
         files[MANIFEST] = (work / MANIFEST).stat().st_size
-    return Result(
-        destination, files, plan.source.size, sum_roundings(plan), (*plan.warnings, *tokens.warnings)
-    )
+    return Result(destination, files, plan.source.size, sum_roundings(plan), (*plan.warnings, *tokens.warnings))
 
 
 def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:

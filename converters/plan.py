@@ -28,9 +28,7 @@ class Plan:
     @property
     def data_bytes(self) -> int:
         """Size of all initializers that go to the external data file."""
-        return sum(
-            v.const_value.nbytes for v in self.graph.initializers.values() if v.const_value is not None
-        )
+        return sum(v.const_value.nbytes for v in self.graph.initializers.values() if v.const_value is not None)
 
 
 def make_plan(source: GgufFile, target: Target, context_length: int | None = None) -> Plan:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 import onnx_ir as ir
 
 from converters.graph import Graph
@@ -107,7 +108,7 @@ class _StoredPlanes(Mapping[str, ir.Value]):
         found = self._quant.planes[plane]
         shape = (self._layout.rows, self._layout.columns // self._quant.gguf_block[0], found.count)
 
-        def compute() -> np.ndarray:  # type: ignore[type-arg]
+        def compute() -> npt.NDArray[Any]:
             matrix = self._pack()
             if plane == "d":  # the session will round these; find out now what that changes
                 store_as(matrix.scale(), self._dtype, self._record, "scale")

@@ -42,9 +42,7 @@ class TensorRecord:
         return {**asdict(self), "shape": list(self.shape), "exact": self.exact}
 
 
-def store_as(
-    values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str
-) -> npt.NDArray[Any]:
+def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str) -> npt.NDArray[Any]:
     """Round `values` once to `dtype` ("float32" or "float16") and note what that changed.
 
     Raises:

@@ -1,7 +1,7 @@
 """The source's tensors as graph values, each used once or named as left over."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,12 +30,6 @@ class DenseMatrix:
 
 
 Matrix = DenseMatrix | QuantizedMatrix
-
-
-class Progress(Protocol):
-    """Called with the name of a tensor when it is about to be written."""
-
-    def __call__(self, name: str) -> None: ...
 
 
 class Weights:
@@ -130,8 +124,8 @@ class Weights:
     def _dense(self, info: TensorInfo, order: Rows | None) -> ir.Value:
         """A float matrix; 16-bit floats stay as stored and are widened when the session starts."""
         record, wanted = self.records[info.name], self.target.dtype
-        stored = FLOAT_TYPES.get(info.type_name, "float32")
-        if stored == wanted or (stored != "float32" and wanted == "float32"):
+        stored = FLOAT_TYPES.get(info.type_name, "")
+        if stored == wanted or (stored in ("float16", "bfloat16") and wanted == "float32"):
             raw_type = {"float32": np.float32, "float16": np.float16, "bfloat16": np.uint16}[stored]
             value = self.graph.initializer(
                 info.name, stored, info.shape,

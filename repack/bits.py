@@ -36,7 +36,8 @@ def halves_to_pairs(raw: U8, run: int) -> U8:
 
 def pair_pack(values: U8) -> U8:
     """Pack 4-bit values two to a byte, the first in the low nibble: [..., 2 k] -> [..., k]."""
-    return values[..., 0::2] | (values[..., 1::2] << 4)
+    packed: U8 = values[..., 0::2] | (values[..., 1::2] << np.uint8(4))
+    return packed
 
 
 def pair_unpack(packed: U8) -> U8:
@@ -51,7 +52,8 @@ def bit_table(width: int, values: list[int]) -> U8:
     """Table [256, 8 / width]: byte -> the `values` named by its fields of `width` bits, lowest field first."""
     shifts = np.arange(0, 8, width)
     fields = (np.arange(256)[:, None] >> shifts) & ((1 << width) - 1)
-    return np.asarray(values, np.uint8)[fields]
+    table: U8 = np.asarray(values, np.uint8)[fields]
+    return table
 
 
 def six_bit_pairs(raw: U8) -> tuple[U8, U8]:

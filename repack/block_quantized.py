@@ -67,17 +67,13 @@ class BlockQuantized:
 
     def scale(self) -> F64:
         """Float64 [rows, blocks]: products of stored numbers, exact."""
-        result: F64 = self.quant.scale(
-            NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid
-        )
+        result: F64 = self.quant.scale(NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
         return result
 
     def offset(self) -> F64:
         """Float64 [rows, blocks], exact; only for types that have one."""
         assert self.quant.offset is not None
-        result: F64 = self.quant.offset(
-            NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid
-        )
+        result: F64 = self.quant.offset(NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
         return result
 
     def dequantize(self) -> npt.NDArray[np.float32]:

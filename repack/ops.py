@@ -10,19 +10,44 @@ import numpy as np
 import numpy.typing as npt
 
 A = TypeVar("A")
+Array = npt.NDArray[Any]
 
 
 class Ops(Protocol[A]):
     """Array operations; `A` is an array (numpy) or a graph value (ONNX). Shapes broadcast as in numpy."""
 
-    def reshape(self, x: A, shape: tuple[int, ...]) -> A: ...
-    def to_uint8(self, x: A) -> A: ...
-    def to_float(self, x: A) -> A: ...
-    def bit_or(self, x: A, y: A) -> A: ...
-    def add(self, x: A, y: A) -> A: ...
-    def sub(self, x: A, y: A) -> A: ...
-    def mul(self, x: A, y: A) -> A: ...
-    def times(self, x: A, factor: float) -> A: ...
+    def reshape(self, x: A, shape: tuple[int, ...]) -> A:
+        """The same elements in another shape."""
+        ...
+
+    def to_uint8(self, x: A) -> A:
+        """Unsigned bytes."""
+        ...
+
+    def to_float(self, x: A) -> A:
+        """The real type of scales; exact."""
+        ...
+
+    def bit_or(self, x: A, y: A) -> A:
+        """Bitwise or."""
+        ...
+
+    def add(self, x: A, y: A) -> A:
+        """Sum."""
+        ...
+
+    def sub(self, x: A, y: A) -> A:
+        """Difference."""
+        ...
+
+    def mul(self, x: A, y: A) -> A:
+        """Product."""
+        ...
+
+    def times(self, x: A, factor: float) -> A:
+        """Product with a constant."""
+        ...
+
     def gather(self, table: npt.NDArray[np.uint8], index: A) -> A:
         """Row `index` of `table` [256, k]: uint8 [..., n] -> uint8 [..., n, k]."""
         ...
@@ -34,38 +59,43 @@ class NumpyOps:
     def __init__(self, real: npt.DTypeLike = np.float32) -> None:
         self.real = np.dtype(real)
 
-    def reshape(self, x: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    def reshape(self, x: Array, shape: tuple[int, ...]) -> Array:
         """Reshape without copying where numpy can."""
         return x.reshape(shape)
 
-    def to_uint8(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def to_uint8(self, x: Array) -> Array:
         """Unsigned bytes; a 4-bit plane is one value per byte already."""
         return x.astype(np.uint8, copy=False)
 
-    def to_float(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def to_float(self, x: Array) -> Array:
         """To the real type; exact for every stored scale."""
         return x.astype(self.real)
 
-    def bit_or(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def bit_or(self, x: Array, y: Array) -> Array:
         """Bitwise or."""
-        return np.bitwise_or(x, y)
+        result: Array = np.bitwise_or(x, y)
+        return result
 
-    def add(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def add(self, x: Array, y: Array) -> Array:
         """Sum."""
-        return np.add(x, y)
+        result: Array = np.add(x, y)
+        return result
 
-    def sub(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def sub(self, x: Array, y: Array) -> Array:
         """Difference."""
-        return np.subtract(x, y)
+        result: Array = np.subtract(x, y)
+        return result
 
-    def mul(self, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def mul(self, x: Array, y: Array) -> Array:
         """Product."""
-        return np.multiply(x, y)
+        result: Array = np.multiply(x, y)
+        return result
 
-    def times(self, x: npt.NDArray[Any], factor: float) -> npt.NDArray[Any]:
+    def times(self, x: Array, factor: float) -> Array:
         """Product with a constant."""
-        return np.multiply(x, x.dtype.type(factor))
+        result: Array = np.multiply(x, x.dtype.type(factor))
+        return result
 
-    def gather(self, table: npt.NDArray[np.uint8], index: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def gather(self, table: npt.NDArray[np.uint8], index: Array) -> Array:
         """Rows of a table."""
         return np.take(table, index, axis=0)

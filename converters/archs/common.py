@@ -23,9 +23,13 @@ def head_dim(h: Hparams) -> int:
 def rope(h: Hparams, *, interleaved: bool = False, factors: bool = False) -> Rope:
     """The rotary embedding as llama.cpp reads it; `factors` says that the architecture honours rope_freqs."""
     name = "rope_freqs.weight"
+    dim = h.positive("rope.dimension_count", head_dim(h))
+    if dim != head_dim(h):  # llama.cpp stops here too, so there is nothing to compare with
+        raise MobiusError(f"rope.dimension_count {dim} differs from the head's {head_dim(h)} channels",
+                          "this architecture turns whole heads; the metadata is damaged or unusual")  # fmt: skip
     return Rope(
         theta=h.number("rope.freq_base", 10000.0),
-        dim=h.positive("rope.dimension_count", head_dim(h)),
+        dim=dim,
         interleaved=interleaved,
         scaling=_rope_scaling(h),
         factors=name if factors and h.has_tensor(name) else None,

@@ -23,7 +23,11 @@ def gemma3(h: Hparams) -> ModelSpec:
     def mixer(i: int) -> Attention:
         local = (i + 1) % PERIOD != 0
         return attention(
-            h, nearby if local else everywhere, window=window if local else None, qk_norm=True, scale=dim**-0.5
+            h,
+            nearby if local else everywhere,
+            window=window if local else None,
+            qk_norm=True,
+            scale=dim**-0.5,
         )
 
     return decoder(

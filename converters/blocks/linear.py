@@ -8,9 +8,7 @@ from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix, Matrix, Rows
 
 
-def linear(
-    b: Builder, x: ir.Value, prefix: str, rows: int, columns: int, order: Rows | None = None
-) -> ir.Value:
+def linear(b: Builder, x: ir.Value, prefix: str, rows: int, columns: int, order: Rows | None = None) -> ir.Value:
     """x [..., columns] @ (`prefix`.weight [rows, columns]).T, plus `prefix`.bias where the file has one."""
     y = product(b, x, b.weights.matrix(f"{prefix}.weight", (rows, columns), order))
     if f"{prefix}.bias" in b.weights:

@@ -20,9 +20,7 @@ def normalize(b: Builder, x: ir.Value, weight: ir.Value) -> ir.Value:
     return result
 
 
-def add_rms_norm(
-    b: Builder, residual: ir.Value, x: ir.Value, name: str, width: int
-) -> tuple[ir.Value, ir.Value]:
+def add_rms_norm(b: Builder, residual: ir.Value, x: ir.Value, name: str, width: int) -> tuple[ir.Value, ir.Value]:
     """(norm(residual + x), residual + x) in one node."""
     outputs = b.graph.op(
         "SkipSimplifiedLayerNormalization",

@@ -58,7 +58,8 @@ def rotary_tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
 def _tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
     g = b.graph
     factors = b.shared(
-        ("array", rope.factors), lambda: b.weights.array(rope.factors, rope.dim // 2) if rope.factors else None
+        ("array", rope.factors),
+        lambda: b.weights.array(rope.factors, rope.dim // 2) if rope.factors else None,
     )
     index = sum(1 for key in b.memo if isinstance(key, tuple) and key[0] == "rope")
     with g.scope(f"rope_{index}"):

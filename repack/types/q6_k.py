@@ -21,7 +21,9 @@ def _high_pairs(raw: bits.U8) -> bits.U8:
     packed = raw[:, 128:192].reshape(-1, 2, 1, 32)
     shifts = np.array([0, 2, 4, 6], np.uint8).reshape(1, 1, 4, 1)
     fields = ((packed >> shifts) & 3).reshape(len(raw), 64, 4)
-    return fields[..., 0] | (fields[..., 1] << 2) | (fields[..., 2] << 4) | (fields[..., 3] << 6)
+    places = np.array([1, 4, 16, 64], np.uint8)
+    packed_fields: bits.U8 = (fields * places).sum(axis=2, dtype=np.uint8)
+    return packed_fields
 
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:

@@ -1,0 +1,206 @@
+"""The command line: each command is a function here and a module of its own that is imported when it runs."""
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from mobius_cli import options as opt
+from mobius_cli.errors import reported
+from mobius_cli.output import Output
+
+app = typer.Typer(
+    name="mobius",
+    help="GGUF models to ONNX: the same weights, about the same size, proved against llama.cpp.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from converters.pipeline import tool_version
+
+        typer.echo(f"mobius {tool_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Turn GGUF models into ONNX folders, and prove them."""
+
+
+@app.command()
+@reported
+def inspect(
+    model: opt.Model,
+    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    ep: opt.Ep = None,
+    dtype: opt.Dtype = None,
+    storage: opt.Storage = "fast",
+    dequantize: opt.Dequantize = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Show what a GGUF file is, what each tensor becomes, and the size to expect."""
+    from converters.target import choose_target
+    from mobius_cli.inspect import inspect_model
+
+    target = choose_target(ep, dtype=dtype, storage=storage, dequantize=dequantize)
+    if not inspect_model(model, target, Output(as_json), every_tensor=tensors):
+        raise typer.Exit(1)
+
+
+@app.command()
+@reported
+def convert(
+    model: opt.Model,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")
+    ] = None,
+    ep: opt.Ep = None,
+    dtype: opt.Dtype = None,
+    storage: opt.Storage = "fast",
+    accuracy_level: opt.AccuracyLevel = None,
+    dequantize: opt.Dequantize = False,
+    keep_quantized: opt.KeepQuantized = False,
+    context_length: opt.ContextLength = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Convert a GGUF file to an ONNX model folder that holds exactly the same weights."""
+    from mobius_cli.convert import convert_model
+
+    if dequantize and keep_quantized:
+        raise typer.BadParameter("--dequantize and --keep-quantized contradict each other")
+    convert_model(
+        model, output, Output(as_json),
+        ep=ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level,
+        dequantize=dequantize, context_length=context_length, force=force,
+    )  # fmt: skip
+
+
+@app.command()
+@reported
+def build(
+    gguf: Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)],
+    keep_quantized: opt.KeepQuantized = False,
+    ep: opt.Ep = None,
+    dtype: opt.Dtype = None,
+    storage: opt.Storage = "fast",
+    accuracy_level: opt.AccuracyLevel = None,
+    dequantize: opt.Dequantize = False,
+    context_length: opt.ContextLength = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Same as `convert`, in the spelling of the other mobius."""
+    convert(
+        gguf,
+        output,
+        ep,
+        dtype,
+        storage,
+        accuracy_level,
+        dequantize,
+        keep_quantized,
+        context_length,
+        force,
+        as_json,
+    )
+
+
+@app.command()
+@reported
+def run(
+    folder: opt.Folder,
+    prompt: Annotated[str, typer.Option("--prompt", "-p", help="What to say; - reads it from stdin.")],
+    tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Most tokens to generate.")] = 128,
+    raw: Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.")] = False,
+    system: Annotated[str | None, typer.Option("--system", help="System message.", show_default=False)] = None,
+    ep: opt.Ep = None,
+    threads: opt.Threads = 0,
+    as_json: opt.Json = False,
+) -> None:
+    """Generate text with a converted folder, greedily, as it comes."""
+    from mobius_cli.run import run_prompt
+
+    text = sys.stdin.read() if prompt == "-" else prompt
+    run_prompt(folder, text, Output(as_json), tokens=tokens, raw=raw, system=system, ep=ep, threads=threads)
+
+
+@app.command()
+@reported
+def verify(
+    folder: opt.Folder,
+    gguf: Annotated[
+        Path | None, typer.Option("--gguf", help="The GGUF file, for llama.cpp.", show_default=False)
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option("--reference", help="Compare with a saved run of llama.cpp.", show_default=False),
+    ] = None,
+    write_reference: Annotated[
+        Path | None, typer.Option("--write-reference", help="Save llama.cpp's run.", show_default=False)
+    ] = None,
+    exact: Annotated[
+        bool, typer.Option("--exact", help="Float activations on both sides; tokens must be identical.")
+    ] = False,
+    prompt: Annotated[
+        list[str] | None, typer.Option("--prompt", "-p", help="Instead of the default prompts; repeatable.")
+    ] = None,
+    prompt_file: Annotated[
+        Path | None, typer.Option("--prompt-file", help="One prompt a line.", show_default=False)
+    ] = None,
+    tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Tokens per prompt.")] = 64,
+    llama_server: Annotated[
+        str | None,
+        typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False),
+    ] = None,
+    ep: opt.Ep = None,
+    threads: opt.Threads = 0,
+    as_json: opt.Json = False,
+) -> None:
+    """Decode greedily with llama.cpp, compare every step, and say: identical, near-tie or diverged."""
+    from mobius_cli.verify import Request, verify_folder
+
+    request = Request(
+        folder=folder, gguf=gguf, reference=reference, write_reference=write_reference, exact=exact,
+        prompts=prompt, prompt_file=prompt_file, tokens=tokens, llama_server=llama_server, ep=ep, threads=threads,
+    )  # fmt: skip
+    if not verify_folder(request, Output(as_json)):
+        raise typer.Exit(1)
+
+
+@app.command(name="list")
+@reported
+def list_(
+    what: Annotated[str, typer.Argument(help="archs, quants or targets.", show_default=False)],
+    as_json: opt.Json = False,
+) -> None:
+    """List what is supported: architectures, quantization types, targets."""
+    from mobius_cli.list import TABLES, list_table
+
+    if what not in TABLES:
+        raise typer.BadParameter(f"{what!r} is not one of: {', '.join(TABLES)}")
+    list_table(what, Output(as_json))
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """Leave through exception handlers, so that half-written folders are removed."""
+    raise SystemExit(128 + number)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    signal.signal(signal.SIGTERM, _terminate)
+    app()

@@ -1,0 +1,79 @@
+"""`mobius convert`: run the pipeline and say what came of it."""
+
+from pathlib import Path
+
+from converters.package import DATA, MODEL, check_destination
+from converters.pipeline import Result, convert
+from converters.plan import make_plan
+from converters.sources.gguf_file import GgufFile
+from converters.target import choose_target
+from mobius_cli.output import Output, megabytes
+
+
+def convert_model(
+    model: Path,
+    destination: Path | None,
+    output: Output,
+    *,
+    ep: str | None,
+    dtype: str | None,
+    storage: str,
+    accuracy_level: int | None,
+    dequantize: bool,
+    context_length: int | None,
+    force: bool,
+) -> None:
+    """Convert and print a summary.
+
+    Raises:
+        MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
+    """
+    target = choose_target(ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level, dequantize=dequantize)
+    destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")
+    check_destination(destination, force)
+    with GgufFile.open(model) as source:
+        plan = make_plan(source, target, context_length)
+        with output.progress("writing", plan.data_bytes) as advance:
+            result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
+        _summarize(result, output, plan.target.name, plan.target.storage)
+        output.result(
+            {
+                "folder": str(result.folder),
+                "files": result.files,
+                "source_bytes": result.source_bytes,
+                "model_bytes": result.model_bytes,
+                "folder_bytes": sum(result.files.values()),
+                "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
+                "exact": not result.roundings,
+                "roundings": {k: vars(r) for k, r in result.roundings.items()},
+                "warnings": list(result.warnings),
+            }
+        )
+
+
+def _summarize(result: Result, output: Output, target: str, storage: str) -> None:
+    for warning in result.warnings:
+        output.warning(warning)
+    total = sum(result.files.values())
+    output.data(
+        f"{result.folder}: {megabytes(total)}, {total / result.source_bytes:.3f} of the GGUF's"
+        f" {megabytes(result.source_bytes)} (target {target}, storage {storage})"
+    )
+    others = total - result.model_bytes
+    output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
+    for line in rounding_lines(result):
+        output.data(f"  {line}")
+    output.data(f"next: mobius run {result.folder} -p 'Hello'")
+
+
+def rounding_lines(result: Result) -> list[str]:
+    """What the conversion rounded, one line per type; or that nothing was."""
+    if not result.roundings:
+        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
+    lines = []
+    for kind, r in result.roundings.items():
+        line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
+        if r.flushed_to_zero or r.subnormal:
+            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
+        lines.append(line)
+    return lines

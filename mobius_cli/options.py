@@ -1,0 +1,43 @@
+"""Options that several commands share, spelled once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Model = Annotated[Path, typer.Argument(help="A GGUF file; any part of a split one.", show_default=False)]
+Folder = Annotated[Path, typer.Argument(help="A folder that `mobius convert` wrote.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing model folder.")]
+Ep = Annotated[
+    str | None,
+    typer.Option(
+        "--ep",
+        "--execution-provider",
+        help="Execution provider (see `mobius list targets`).",
+        show_default="cpu",
+    ),
+]
+Dtype = Annotated[
+    str | None,
+    typer.Option(help="Activation type: float32 (f32) or float16 (f16).", show_default="the target's"),
+]
+Storage = Annotated[
+    str,
+    typer.Option(help="fast: the operators' inputs, quick to load. small: as the GGUF stores them, unfolded at load."),
+]
+AccuracyLevel = Annotated[
+    int | None,
+    typer.Option(
+        help="Of MatMulNBits: 4 quantizes activations to int8 (fast); 0 keeps them float"
+        " (4-bit types 2-3 times slower, 8-bit types up to 100 times).",
+        show_default="4",
+    ),
+]
+Dequantize = Annotated[bool, typer.Option("--dequantize", help="Write a float model instead of a quantized one.")]
+KeepQuantized = Annotated[bool, typer.Option("--keep-quantized", help="Keep weights quantized: the default.")]
+ContextLength = Annotated[
+    int | None,
+    typer.Option(help="Longest context; cache and tables are allocated for it.", show_default="up to 8192"),
+]
+Threads = Annotated[int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.")]

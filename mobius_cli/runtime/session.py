@@ -1,0 +1,141 @@
+"""A converted folder in ONNX Runtime: one pass over known tokens, or greedy decoding with an in-place cache."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+from converters.package import MODEL, read_manifest
+from converters.target import TARGETS
+from repack.errors import InputError, MobiusError
+
+F32 = npt.NDArray[np.float32]
+CHUNK = 256  # tokens per pass: bounds the memory of logits, which are [tokens, vocabulary]
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+
+
+class OnnxModel:
+    """A session on a model folder; the cache is allocated per call and updated in place.
+
+    Attributes:
+        manifest: the folder's `mobius.json`.
+        context_length: tokens that fit, prompt and answer together.
+        stop_ids: token ids that end a turn.
+    """
+
+    def __init__(
+        self, folder: Path, *, ep: str | None = None, threads: int = 0, accuracy_level: int | None = None
+    ) -> None:
+        """Load the folder.
+
+        Args:
+            folder: what `mobius convert` wrote.
+            ep: execution provider; the one the folder was made for when None.
+            threads: of ONNX Runtime; 0 leaves the choice to it.
+            accuracy_level: replaces that of every MatMulNBits node, in memory only.
+
+        Raises:
+            InputError: the folder is incomplete, or ONNX Runtime cannot load it.
+            MobiusError: the execution provider is not installed.
+        """
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        config = json.loads((folder / "genai_config.json").read_text(encoding="utf-8"))["model"]
+        self.context_length = int(config["context_length"])
+        eos = config.get("eos_token_id", [])
+        self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
+        provider = _provider(ep or self.manifest["target"]["name"])
+        self._session = _open(folder, provider, threads, accuracy_level)
+        self._caches = [i for i in self._session.get_inputs() if i.name.startswith("past_key_values.")]
+
+    def logits(self, ids: Sequence[int], first: int = 0) -> F32:
+        """Float32 logits [len(ids) - first, vocabulary] at positions `first` and later."""
+        binding = self._bind_cache(len(ids))
+        rows: list[F32] = []
+        for start in range(0, len(ids), CHUNK):
+            part = self._step(binding, ids[start : start + CHUNK], start)
+            rows.append(part[max(0, first - start) :])
+        return np.concatenate(rows)
+
+    def greedy(self, ids: Sequence[int], limit: int) -> Iterator[int]:
+        """Up to `limit` tokens after `ids`, most likely first; ends after a stop id, which is yielded."""
+        total = min(len(ids) + limit, self.context_length)
+        if len(ids) >= self.context_length:
+            raise MobiusError(
+                f"the prompt has {len(ids)} tokens, the model was converted for {self.context_length}",
+                "convert with a larger --context-length",
+            )
+        binding = self._bind_cache(total)
+        for start in range(0, len(ids), CHUNK):
+            row = self._step(binding, ids[start : start + CHUNK], start)
+        for position in range(len(ids), total):
+            token = int(row[-1].argmax())
+            yield token
+            if token in self.stop_ids or position == total - 1:
+                return
+            row = self._step(binding, [token], position)
+
+    def _bind_cache(self, length: int) -> Any:
+        """A binding whose cache inputs and outputs are the same buffers of `length` positions."""
+        if length > self.context_length:
+            raise MobiusError(
+                f"{length} tokens do not fit the {self.context_length} that the model was converted for",
+                "convert with a larger --context-length",
+            )
+        binding = self._session.io_binding()
+        for cache in self._caches:
+            _, heads, _, dim = cache.shape
+            buffer = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, heads, length, dim), TYPES[cache.type]))
+            binding.bind_ortvalue_input(cache.name, buffer)
+            binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
+        binding.bind_output("logits", "cpu")
+        return binding
+
+    def _step(self, binding: Any, ids: Sequence[int], past: int) -> F32:
+        """Run tokens at positions `past` and later; float32 logits [len(ids), vocabulary]."""
+        binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
+        binding.bind_cpu_input("attention_mask", np.ones((1, past + len(ids)), np.int64))
+        self._session.run_with_iobinding(binding)
+        logits: F32 = binding.get_outputs()[-1].numpy()[0]  # bound last
+        return logits
+
+
+def _provider(ep: str) -> str:
+    if ep not in TARGETS:
+        raise MobiusError(f"unknown execution provider {ep!r}", f"choose one of: {', '.join(TARGETS)}")
+    wanted = TARGETS[ep].provider
+    if wanted not in ort.get_available_providers():
+        raise MobiusError(f"this onnxruntime has no {wanted}", "install mobius-cli[gpu] for GPUs, [cpu] for CPUs")
+    return wanted
+
+
+def _open(folder: Path, provider: str, threads: int, accuracy_level: int | None) -> Any:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    model: str | bytes = str(folder / MODEL)
+    if accuracy_level is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+        model = _with_accuracy_level(folder / MODEL, accuracy_level)
+    try:
+        return ort.InferenceSession(model, options, providers=[provider])
+    except Exception as error:  # onnxruntime raises a dozen unrelated classes
+        first = str(error).splitlines()[0][:200]
+        raise InputError(f"ONNX Runtime cannot load {folder / MODEL}: {first}", "convert the model again") from error
+
+
+def _with_accuracy_level(path: Path, level: int) -> bytes:
+    """The graph (without its external data) with another accuracy level on every MatMulNBits node."""
+    import onnx
+
+    model = onnx.load(str(path), load_external_data=False)
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "MatMulNBits" and attribute.name == "accuracy_level":
+                attribute.i = level
+    serialized: bytes = model.SerializeToString()
+    return serialized

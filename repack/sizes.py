@@ -1,0 +1,20 @@
+"""Bits per weight of each type, in the file and in either storage."""
+
+from repack.quant_type import QuantType
+
+
+def bits_in_file(type_name: str) -> float:
+    """As the GGUF stores it."""
+    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+
+    weights, nbytes = GGML_QUANT_SIZES[GGMLQuantizationType[type_name]]
+    return 8 * nbytes / weights
+
+
+def bits_stored(quant: QuantType, storage: str) -> float:
+    """In a float32 graph: `small` holds the planes, `fast` the operator's codes, scales and offsets."""
+    if storage == "small":
+        return 8 * sum(p.nbytes for p in quant.planes.values()) / quant.gguf_block[0]
+    scale_bits = 16 if quant.float16_scale else 32
+    offset_bits = 32 if quant.offset is not None else 0
+    return quant.bits + (scale_bits + offset_bits) / quant.block_size

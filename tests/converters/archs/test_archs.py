@@ -1,0 +1,129 @@
+"""Every architecture against llama.cpp: each feature is on in a model whose logits would show its absence."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from converters.describe import describe
+from converters.sources.gguf_file import GgufFile
+from repack.errors import MobiusError
+from tests.oracle import require_llama
+from tests.runner import check_model, export
+from tests.tiny import write_tiny
+
+require_llama()
+
+ALL_BIASES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_gate", "ffn_down")
+FREQS = np.random.default_rng(1).uniform(1, 8, 32).astype(np.float32)
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {}),
+    "llama tied": ("llama", {"tied": True}),
+    "llama wide heads": ("llama", {"n_head": 4, "n_kv": 1, "head_dim": 96}),
+    "llama many heads": ("llama", {"n_head": 8, "n_kv": 4, "head_dim": 32}),
+    "llama frequency factors": ("llama", {"rope_freqs": FREQS, "rope_base": 500000.0}),
+    "llama linear": ("llama", {"rope_scaling": "linear", "rope_factor": 4.0}),
+    "llama yarn": ("llama", {"rope_scaling": "yarn", "rope_factor": 4.0, "rope_original_context": 128}),
+    "llama yarn magnitude": (
+        "llama",
+        {"rope_scaling": "yarn", "rope_factor": 8.0, "rope_original_context": 64, "rope_attn_factor": 0.7},
+    ),
+    "llama biases": ("llama", {"biases": ALL_BIASES}),
+    "llama bf16": ("llama", {"types": "BF16"}),
+    "llama f16": ("llama", {"types": {"norm": "F16", ".": "F16"}}),
+    "llama half norms": ("llama", {"types": {"norm": "BF16"}}),
+    "qwen2": ("qwen2", {}),
+    "qwen2 tied": ("qwen2", {"tied": True}),
+    "qwen2 bias first": ("qwen2", {"order": "reverse"}),
+    "qwen2 yarn": ("qwen2", {"rope_scaling": "yarn", "rope_factor": 4.0, "rope_original_context": 32}),
+    "qwen3": ("qwen3", {}),
+    "qwen3 wide": ("qwen3", {"head_dim": 128, "tied": True}),
+    "gemma3": ("gemma3", {}),
+    "gemma3 global linear": ("gemma3", {"rope_scaling": "linear", "rope_factor": 8.0, "sliding_window": 6}),
+    "gemma3 local base": ("gemma3", {"rope_base_swa": 3000.0}),
+    "gemma3 softcap": ("gemma3", {"final_softcap": 2.0}),
+    "gemma3 window of one less": ("gemma3", {"sliding_window": 7}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", list(CASES))
+def test_equals_llama_cpp(tmp_path: Path, case: str) -> None:
+    arch, options = CASES[case]
+    check_model(tmp_path, arch, **options)
+
+
+@pytest.mark.parametrize("arch", ["llama", "gemma3"])
+def test_long_context(tmp_path: Path, arch: str) -> None:
+    """Far beyond the window, and where slow rotary channels have turned."""
+    check_model(tmp_path, arch, length=400, rope_base=5000.0)
+
+
+MIXED = {
+    "ffn_down": "Q6_K", "attn_v": "Q5_K", "attn_k": "Q5_0", "ffn_gate": "Q5_1", "token_embd": "Q8_0",
+    "output": "Q4_1", "attn_q": "Q4_0", "norm": "F32", ".": "Q4_K",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("storage", ["fast", "small"])
+@pytest.mark.parametrize("arch", ["llama", "qwen2", "qwen3", "gemma3"])
+def test_quantized_equals_dequantized(tmp_path: Path, arch: str, storage: str) -> None:
+    """A file with every type: kept quantized and dequantized give the same logits, and llama.cpp's."""
+    types = MIXED if arch != "gemma3" else {**MIXED, "token_embd": "Q4_K"}  # gemma's head is the embedding
+    _, wanted = check_model(tmp_path, arch, types=types)
+    for choices in ({"storage": storage}, {"dequantize": True}):
+        _, session = export(tmp_path / "tiny.gguf", tmp_path / "again", accuracy_level=0, **choices)
+        ids = [int(t) for t in np.random.default_rng(7).integers(0, 320, 24)]
+        np.testing.assert_allclose(session.logits(ids), wanted, atol=0.01, rtol=0)
+
+
+def test_float16_graph(tmp_path: Path) -> None:
+    """float16 activations: near, not equal; scales that are products were rounded and counted."""
+    _, wanted = check_model(tmp_path, "llama", types=MIXED)
+    plan, session = export(tmp_path / "tiny.gguf", tmp_path / "half", accuracy_level=0, dtype="f16")
+    ids = [int(t) for t in np.random.default_rng(7).integers(0, 320, 24)]
+    assert 1e-4 < np.abs(session.logits(ids) - wanted).max() < 0.05
+    note = plan.weights.records["blk.0.ffn_down.weight"].roundings["scale"]
+    assert note.rounded > 0
+    assert note.max_relative_error <= 2**-11
+
+
+def test_gemma3_layers_and_scales(tmp_path: Path) -> None:
+    """Numbers fixed by the architecture, not by the file."""
+    path = write_tiny(tmp_path / "g.gguf", "gemma3", sliding_window=5)
+    with GgufFile.open(path) as source:
+        spec, _ = describe(source)
+    assert [layer.mixer.window for layer in spec.layers] == [5, 5, 5, 5, 5, None]
+    thetas = [layer.mixer.rope.theta for layer in spec.layers if layer.mixer.rope]
+    assert thetas == [10000.0] * 5 + [1e6]
+    assert spec.embedding_scale == 16.0
+    assert spec.tied_head
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"value_dim": 32}, "key_length 64 differs from attention.value_length 32"),
+        ({"rope_scaling": "longrope"}, "rope.scaling.type 'longrope' is not supported"),
+        ({"rope_scaling": "yarn", "rope_factor": None}, "rope.scaling.factor is 0"),
+        ({"drop_metadata": ["block_count"]}, "no key llama.block_count"),
+        ({"extra_metadata": {"llama.expert_count": 8}}, "llama.expert_count = 8 is not supported"),
+        ({"extra_metadata": {"llama.logit_scale": 0.5}}, "llama.logit_scale = 0.5 is not supported"),
+        ({"drop_tensors": ["blk.1.ffn_norm.weight"]}, "tensor blk.1.ffn_norm.weight is missing"),
+        ({"extra_tensors": {"blk.0.mystery.weight": np.ones(4, np.float32)}}, "blk.0.mystery.weight"),
+        ({"types": {"ffn_down": "Q2_K"}}, "blk.0.ffn_down.weight is of type Q2_K"),
+        ({"extra_tensors": {"rope_freqs.weight": np.ones(31, np.float32)}}, r"shape \[31\]"),
+        ({"rope_dim": 32}, "rope.dimension_count 32 differs"),
+        ({"head_dim": 60}, "heads of 60 channels"),
+    ],
+)
+def test_refusals(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    path = write_tiny(tmp_path / "t.gguf", "llama", **options)
+    with pytest.raises(MobiusError, match=message):
+        export(path, tmp_path / "onnx")
+
+
+def test_harmless_keys_pass_and_strange_ones_warn(tmp_path: Path) -> None:
+    extra = {"llama.expert_count": 0, "llama.some_training_note": "x"}
+    plan, _ = export(write_tiny(tmp_path / "t.gguf", "llama", extra_metadata=extra), tmp_path / "onnx")
+    assert [w for w in plan.warnings if "some_training_note" in w]

@@ -1,0 +1,100 @@
+"""Every type equals the reference dequantizers bit for bit, whatever the codes and scales."""
+
+import gguf
+import libgguf
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from repack.block_quantized import BlockQuantized, layout_of
+from repack.errors import MobiusError
+from repack.floats import read_floats
+from repack.registry import QUANT_TYPES
+from tests.blocks import columns_of, random_blocks, reference
+
+# Zero, smallest subnormal, largest subnormal, smallest normal, one, largest; both signs.
+EXTREMES = np.array([0, 6e-8, 6.097e-5, 6.104e-5, 1, 65504, -6e-8, -1, -65504, 0.0123], np.float16)
+TYPES = sorted(QUANT_TYPES)
+
+
+def quantized(raw: np.ndarray, name: str, columns: int) -> BlockQuantized:
+    return BlockQuantized(QUANT_TYPES[name], layout_of(QUANT_TYPES[name], len(raw), columns, "w"), raw)
+
+
+def same_bits(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal as numbers; the sign of a zero carries nothing."""
+    return bool(np.array_equal(a, b)) and a.dtype == b.dtype == np.float32
+
+
+@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize(("rows", "blocks"), [(1, 1), (7, 3), (16, 2), (33, 5)])
+def test_equals_gguf(name: str, rows: int, blocks: int) -> None:
+    raw = random_blocks(name, rows, blocks)
+    ours = quantized(raw, name, columns_of(name, blocks)).dequantize()
+    assert same_bits(ours, reference(raw, name))
+
+
+@pytest.mark.parametrize("name", TYPES)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 9), blocks=st.integers(1, 5))
+def test_extreme_scales(name: str, seed: int, rows: int, blocks: int) -> None:
+    raw = random_blocks(name, rows, blocks, seed, EXTREMES)
+    ours = quantized(raw, name, columns_of(name, blocks)).dequantize()
+    assert same_bits(ours, reference(raw, name))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_equals_ggml(name: str) -> None:
+    """libgguf runs ggml's own C code, on blocks that it quantized itself."""
+    weights = np.random.default_rng(5).normal(0, 0.05, (8, 512)).astype(np.float32)
+    kind = gguf.GGMLQuantizationType[name]
+    raw = np.asarray(libgguf.quantize_rows(weights, int(kind)))
+    theirs = np.asarray(libgguf.dequantize_rows(raw, int(kind), 512))
+    assert same_bits(quantized(raw, name, 512).dequantize(), theirs)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_every_code_occurs_at_every_place(name: str) -> None:
+    """Blocks whose code bytes are all equal, for each of 256 bytes: catches a field read from the wrong place."""
+    raw = random_blocks(name, 256, 1, seed=3)
+    plain = raw.copy()
+    header = {"Q4_K": 16, "Q5_K": 16, "Q6_K": 0}.get(name, 2 * (1 + name.endswith("_1")))
+    end = 192 if name == "Q6_K" else raw.shape[1]
+    plain[:, header:end] = np.arange(256, dtype=np.uint8)[:, None]
+    ours = quantized(plain, name, columns_of(name, 1)).dequantize()
+    assert same_bits(ours, reference(plain, name))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_layout_matches_arrays(name: str) -> None:
+    matrix = quantized(random_blocks(name, 6, 3), name, columns_of(name, 3))
+    grid = matrix.layout.grid
+    assert matrix.codes().shape == (6, grid.blocks, matrix.layout.block_size * matrix.layout.bits // 8)
+    assert matrix.codes().dtype == np.uint8
+    assert matrix.scale().shape == (6, grid.blocks)
+    if matrix.layout.has_offset:
+        assert matrix.offset().shape == (6, grid.blocks)
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_planes_are_no_larger_than_the_file(name: str) -> None:
+    quant = QUANT_TYPES[name]
+    assert sum(p.nbytes for p in quant.planes.values()) <= 1.03 * quant.gguf_block[1]
+
+
+def test_rows_must_be_whole_blocks() -> None:
+    with pytest.raises(MobiusError, match=r"blk\.0\.w: rows of 100 weights .* Q4_0 block of 32"):
+        layout_of(QUANT_TYPES["Q4_0"], 4, 100, "blk.0.w")
+
+
+def test_floats() -> None:
+    values = np.array([[1.5, -2.25, 0, 65504, 6e-8]], np.float32)
+    assert same_bits(read_floats(values.view(np.uint8), "F32"), values)
+    assert same_bits(
+        read_floats(values.astype(np.float16).view(np.uint8), "F16"),
+        values.astype(np.float16).astype(np.float32),
+    )
+    kind = gguf.GGMLQuantizationType.BF16
+    raw = gguf.quantize(values, kind)
+    assert same_bits(read_floats(raw, "BF16"), gguf.dequantize(raw, kind))
