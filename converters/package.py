@@ -28,24 +28,24 @@ def new_folder(destination: Path, force: bool, weight_bytes: int) -> Iterator[Pa
     """
     destination = Path.cwd() / destination  # not resolved: a link is replaced, not what it points to
     check_destination(destination, force)
+    work = destination.parent / f".{destination.name}.partial-{os.getpid()}"
+    needed = weight_bytes + SPARE_BYTES
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(destination.parent).free
-        needed = weight_bytes + SPARE_BYTES
         if free < needed:
             raise _no_space(destination, needed, free)
-        work = Path(tempfile.mkdtemp(prefix=f".{destination.name}.partial-", dir=destination.parent))
-    except OSError as error:
-        raise MobiusError(f"cannot write {destination}: {error.strerror}", "choose another folder with -o") from error
-    try:
+        shutil.rmtree(work, ignore_errors=True)  # of a killed run with our process number
+        work.mkdir()
         yield work
         _sync(work)
         _move_into_place(work, destination)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            free = shutil.disk_usage(destination.parent).free
-            raise _no_space(destination, weight_bytes + SPARE_BYTES, free) from error
-        raise MobiusError(f"cannot write {destination}: {error.strerror or error}", "") from error
+        if error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # None: numpy wrote only a part
+            raise _no_space(destination, needed, shutil.disk_usage(destination.parent).free) from error
+        raise MobiusError(
+            f"cannot write {destination}: {error.strerror or error}", "choose another folder with -o"
+        ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
@@ -72,12 +72,8 @@ def _no_space(destination: Path, needed: int, free: int) -> MobiusError:
 
 
 def _sync(folder: Path) -> None:
-    """mkdtemp makes a private folder of private files; give both the user's usual permissions."""
-    mask = os.umask(0)
-    os.umask(mask)
-    folder.chmod(0o777 & ~mask)
+    """Bring all files to the disk before their folder gets its final name."""
     for path in folder.iterdir():
-        path.chmod(0o666 & ~mask)
         with path.open("rb") as file:
             os.fsync(file.fileno())
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from converters import genai
 from converters.package import DATA, MANIFEST, MODEL, new_folder, sha256_of, write_json
-from converters.plan import Plan
+from converters.plan import EMBEDDED_BYTES, Plan
 from converters.report import Rounding
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 
@@ -88,7 +88,7 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
             on_tensor(tensor.name, tensor.nbytes)
 
     model = plan.graph.model(properties, PRODUCER, tool_version())
-    ir.save(model, work / MODEL, external_data=DATA, size_threshold_bytes=1024, callback=callback)
+    ir.save(model, work / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
 
 
 def _manifest(plan: Plan, hashes: list[str], files: dict[str, int]) -> dict[str, Any]:

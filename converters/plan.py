@@ -12,6 +12,8 @@ from converters.target import Target
 from converters.weights import Weights
 from repack.errors import MobiusError
 
+EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -27,8 +29,9 @@ class Plan:
 
     @property
     def data_bytes(self) -> int:
-        """Size of all initializers that go to the external data file."""
-        return sum(v.const_value.nbytes for v in self.graph.initializers.values() if v.const_value is not None)
+        """Size of the external data file: all initializers but the smallest."""
+        sizes = (v.const_value.nbytes for v in self.graph.initializers.values() if v.const_value is not None)
+        return sum(size for size in sizes if size > EMBEDDED_BYTES)
 
 
 def make_plan(source: GgufFile, target: Target, context_length: int | None = None) -> Plan:

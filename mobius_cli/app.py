@@ -203,4 +203,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def main() -> None:
     """Entry point of the console script."""
     signal.signal(signal.SIGTERM, _terminate)
-    app()
+    try:
+        app()
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

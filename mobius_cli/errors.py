@@ -25,7 +25,7 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
 
         try:
             return command(*args, **kwargs)
-        except typer.Exit:
+        except (typer.Exit, typer.BadParameter):
             raise
         except MobiusError as error:
             _debug()

@@ -85,8 +85,14 @@ def metadata(config: TinyConfig, tokenizer: str) -> dict[str, Any]:
         local["rope.scaling.type"] = config.rope_scaling
         local["rope.scaling.factor"] = config.rope_factor
         local["rope.scaling.original_context_length"] = config.rope_original_context
-    keys = {f"{arch}.{name}": value for name, value in local.items() if value is not None}
+    keys = {f"{arch}.{name}": _stored_type(name, value) for name, value in local.items() if value is not None}
     return {"general.name": f"tiny {arch}", **keys, **vocabulary(tokenizer, config.n_vocab), **config.extra_metadata}
+
+
+def _stored_type(name: str, value: Any) -> Any:
+    """llama.cpp refuses a number of another type than it expects, so whole floats must stay floats."""
+    floats = ("rope.freq", "rope.scaling.factor", "rope.scaling.attn", "final_logit", "attn_logit")
+    return float(value) if name.startswith(floats) else value
 
 
 def vocabulary(kind: str, n_vocab: int) -> dict[str, Any]:

@@ -92,15 +92,15 @@ class OnnxModel:
             buffer = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, heads, length, dim), TYPES[cache.type]))
             binding.bind_ortvalue_input(cache.name, buffer)
             binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
-        binding.bind_output("logits", "cpu")
         return binding
 
     def _step(self, binding: Any, ids: Sequence[int], past: int) -> F32:
         """Run tokens at positions `past` and later; float32 logits [len(ids), vocabulary]."""
         binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
         binding.bind_cpu_input("attention_mask", np.ones((1, past + len(ids)), np.int64))
+        binding.bind_output("logits", "cpu")  # again each time: a bound output keeps its shape
         self._session.run_with_iobinding(binding)
-        logits: F32 = binding.get_outputs()[-1].numpy()[0]  # bound last
+        logits: F32 = binding.get_outputs()[-1].numpy()[0]  # bound after the caches
         return logits
 
 
