@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.f32 import dequantized_copy, values_of
 from tests.oracle import LlamaError, LlamaModel, load_error, require_llama
 from tests.tiny import ARCHS, write_tiny
 
@@ -23,22 +22,22 @@ IDS = [int(token) for token in np.random.default_rng(0).integers(3, 320, 24)]
 FREQS = [1.0] * 10 + [2.7] + [8.0] * 21
 YARN = {"rope_scaling": "yarn", "rope_original_context": 64}
 TWO = np.full(1, 2, np.float32)
-QUANTIZED = (
-    "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ1_S IQ1_M IQ2_XXS IQ2_XS IQ2_S IQ3_XXS IQ3_S IQ4_NL IQ4_XS "
-    "TQ1_0 TQ2_0 MXFP4 NVFP4 Q1_0"
-).split()
+BASES: dict[str, NDArray[Any]] = {}
 Case = tuple[str, dict[str, Any]]
 
 
-def logits(folder: Path, arch: str, **options: Any) -> NDArray[np.float32]:
+def logits(folder: Path, arch: str, **options: Any) -> NDArray[Any]:
     with LlamaModel(write_tiny(folder / "tiny.gguf", arch, **options)) as model:
         return model.logits(IDS)
 
 
-def changes(folder: Path, arch: str, options: dict[str, Any], base: dict[str, Any]) -> NDArray[np.float32]:
+def changes(folder: Path, arch: str, options: dict[str, Any], base: dict[str, Any]) -> NDArray[Any]:
     """Largest difference of a logit, per position, that the options make over the base."""
-    changed = logits(folder, arch, **{**base, **options})
-    return np.abs(changed - logits(folder, arch, **base)).max(axis=1)
+    key = repr((arch, base))
+    if key not in BASES:
+        BASES[key] = logits(folder, arch, **base)
+    changed = logits(folder, arch, **{**base, **options}) - BASES[key]
+    return np.asarray(np.abs(changed).max(axis=1))
 
 
 def label(value: object) -> str | None:
@@ -71,9 +70,9 @@ def test_every_arch_runs_and_greedy_is_the_argmax(tmp_path: Path, arch: str, opt
     assert np.all((forced.argmax(axis=1) == following) | near)
 
 
-def test_wide_queries(tmp_path: Path) -> None:
-    for arch in ("llama", "qwen3", "gemma3"):
-        assert np.isfinite(logits(tmp_path, arch, head_dim=128)).all()
+@pytest.mark.parametrize("arch", ["llama", "qwen3", "gemma3"])
+def test_queries_wider_than_the_model(tmp_path: Path, arch: str) -> None:
+    assert 0.5 < logits(tmp_path, arch, head_dim=128).std() < 2
 
 
 def test_files_depend_on_seed_and_name_only(tmp_path: Path) -> None:
@@ -89,50 +88,11 @@ def test_files_depend_on_seed_and_name_only(tmp_path: Path) -> None:
 
 
 def test_positions_move_together(tmp_path: Path) -> None:
-    with LlamaModel(write_tiny(tmp_path / "tiny.gguf", "gemma3", rope_freqs=None)) as model:
+    with LlamaModel(write_tiny(tmp_path / "tiny.gguf", "gemma3")) as model:
         near, far = model.logits(IDS), model.logits(IDS, list(range(4000, 4000 + len(IDS))))
         with pytest.raises(ValueError, match="consecutive"):
             model.logits([1, 2, 3], [0, 1, 4000])
     assert 0 < np.abs(near - far).max() < 0.02
-
-
-@pytest.mark.parametrize("arch", ARCHS)
-def test_f32_copy_is_the_quantized_model_without_noise(tmp_path: Path, arch: str) -> None:
-    source = write_tiny(tmp_path / "q.gguf", arch, types="Q4_K")
-    copy = dequantized_copy(source, tmp_path / "f.gguf")
-    with LlamaModel(source) as model:
-        noisy = model.logits(IDS)
-    with LlamaModel(copy) as model:
-        exact = model.logits(IDS)
-    full = logits(tmp_path, arch)
-    assert 1e-3 < np.abs(noisy - exact).max() < 0.4
-    assert np.std(noisy - exact) < 0.06 < np.std(full - exact)
-    assert {t.tensor_type.name for t in gguf.GGUFReader(copy).tensors} == {"F32"}
-
-
-@pytest.mark.parametrize("kind", QUANTIZED)
-def test_every_type_runs_and_decodes(tmp_path: Path, kind: str) -> None:
-    small = {"n_layer": 1, "n_ff": 256, "n_vocab": 64, "n_kv": 1}
-    source = write_tiny(tmp_path / "q.gguf", "llama", types=kind, **small)
-    copy = dequantized_copy(source, tmp_path / "f.gguf")
-    ids = [token % 64 for token in IDS]
-    with LlamaModel(source) as noisy, LlamaModel(copy) as exact:
-        assert np.std(noisy.logits(ids) - exact.logits(ids)) < 0.08
-
-
-def test_f32_copy_keeps_metadata_and_values(tmp_path: Path) -> None:
-    types = {"norm": "F16", "bias": "BF16", "output": "Q8_0"}
-    options = {"tokenizer": "spm", "sliding_window_pattern": [True, False]}
-    source = write_tiny(tmp_path / "q.gguf", "qwen2", types=types, order="reverse", **options)
-    before, after = gguf.GGUFReader(source), gguf.GGUFReader(dequantized_copy(source, tmp_path / "f.gguf"))
-    changed = {"general.file_type", *(key for key in before.fields if key.startswith("GGUF."))}
-    assert before.fields.keys() == after.fields.keys()
-    for key in before.fields.keys() - changed:
-        assert before.fields[key].contents() == after.fields[key].contents(), key
-        assert before.fields[key].types == after.fields[key].types, key
-    for ours, theirs in zip(before.tensors, after.tensors, strict=True):
-        assert ours.name == theirs.name
-        assert np.array_equal(values_of(ours), values_of(theirs))
 
 
 ROPE: list[Case] = [
@@ -196,8 +156,11 @@ IGNORED: list[Case] = [
     *[(arch, {"rope_scaling": "none"}) for arch in ARCHS],
     *[(arch, {"rope_scaling": "linear", "rope_factor": None}) for arch in ARCHS],
     *[(arch, {"extra_metadata": {f"{arch}.attention.scale": 0.5}}) for arch in ARCHS],
-    *[(arch, {"extra_metadata": {f"{arch}.rope.scaling.yarn_beta_fast": 8.0}, **YARN}) for arch in ARCHS],
-    *[(arch, {"extra_metadata": {f"{arch}.rope.scaling.yarn_attn_factor": 2.0}, **YARN}) for arch in ARCHS],
+    *[
+        (arch, {"extra_metadata": {f"{arch}.rope.scaling.yarn_{name}": 8.0}, **YARN})
+        for arch in ARCHS
+        for name in ("beta_fast", "beta_slow", "attn_factor", "ext_factor", "log_multiplier")
+    ],
     *[(arch, {"extra_tensors": {"blk.0.ffn_gate.scale": TWO}}) for arch in ("qwen2", "gemma3")],
     *[(arch, {"extra_tensors": {"blk.0.attn_q.input_scale": TWO}}) for arch in ARCHS],
 ]
@@ -241,7 +204,10 @@ def test_crashes_stay_in_the_child(tmp_path: Path, arch: str, options: dict[str,
     error = load_error(write_tiny(tmp_path / "tiny.gguf", arch, **options))
     assert error is not None
     assert "llama.cpp" in error
-    assert load_error(write_tiny(tmp_path / "tiny.gguf", arch)) is None
+
+
+def test_load_error_accepts_good_files(tmp_path: Path) -> None:
+    assert load_error(write_tiny(tmp_path / "tiny.gguf", "llama")) is None
 
 
 def test_tokenize(tmp_path: Path) -> None:
