@@ -27,6 +27,7 @@ class Hparams:
         self.source = source
         self.architecture = str(source.metadata["general.architecture"])
         self._read: set[str] = set()
+        self._ignored: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
         return f"{self.architecture}.{key}" in self.source.metadata
@@ -71,8 +72,8 @@ class Hparams:
         return self.source.metadata.get(f"{self.architecture}.{key}")
 
     def ignore(self, *keys: str) -> None:
-        """Keys that llama.cpp does not read for this architecture."""
-        self._read.update(keys)
+        """Keys that llama.cpp does not read for this architecture, though it does for others: a warning each."""
+        self._ignored.update(keys)
 
     def check_all_read(self) -> list[str]:
         """Refuse keys that would change the computation and were not read; return warnings for unknown ones."""
@@ -86,6 +87,9 @@ class Hparams:
             if key in NEUTRAL and NEUTRAL[key] == value:
                 continue
             shown = str(value)[:40]
+            if key in self._ignored:
+                warnings.append(f"{full} = {shown} is ignored, as llama.cpp does for this architecture")
+                continue
             if key not in known:
                 warnings.append(f"unknown key {full} = {shown} is ignored (llama.cpp does not know it either)")
                 continue

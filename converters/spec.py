@@ -11,10 +11,6 @@ class YarnScaling:
 
     factor: float
     original_context: int
-    extrapolation: float = 1.0
-    beta_fast: float = 32.0
-    beta_slow: float = 1.0
-    magnitude: float = 1.0  # multiplies cos and sin on top of YaRN's own 1 + 0.1 ln(factor)
 
 
 @dataclass(frozen=True)
@@ -30,7 +26,7 @@ class Rope:
 
     `interleaved` says that the file's rows pair channels (2 i, 2 i + 1), llama.cpp's "norm" order; the graph
     always pairs (i, i + dim / 2), so such rows are put in that order. `factors` names a tensor of dim / 2
-    divisors of the frequencies.
+    divisors of the frequencies. `magnitude` multiplies cos and sin, on top of what YaRN itself does.
     """
 
     theta: float
@@ -38,6 +34,7 @@ class Rope:
     interleaved: bool = False
     scaling: LinearScaling | YarnScaling | None = None
     factors: str | None = None
+    magnitude: float = 1.0
 
 
 @dataclass(frozen=True)

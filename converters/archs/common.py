@@ -6,6 +6,8 @@ from converters.hparams import Hparams
 from converters.spec import Attention, GatedMlp, Layer, LinearScaling, ModelSpec, Rope, YarnScaling
 from repack.errors import MobiusError
 
+WINDOW_KEYS = ("attention.sliding_window", "attention.sliding_window_pattern")
+
 
 def head_dim(h: Hparams) -> int:
     """Channels of a head: `key_length`, else hidden / heads; keys and values must agree."""
@@ -20,43 +22,45 @@ def head_dim(h: Hparams) -> int:
     return key
 
 
-def rope(h: Hparams, *, interleaved: bool = False, factors: bool = False) -> Rope:
-    """The rotary embedding as llama.cpp reads it; `factors` says that the architecture honours rope_freqs."""
+def rope(h: Hparams, *, interleaved: bool = False, factors: bool = False, partial: bool = False) -> Rope:
+    """The rotary embedding as llama.cpp reads it.
+
+    `factors` says that the architecture honours rope_freqs, `partial` that it may turn a part of each head.
+    """
     name = "rope_freqs.weight"
     dim = h.positive("rope.dimension_count", head_dim(h))
-    if dim != head_dim(h):  # llama.cpp stops here too, so there is nothing to compare with
-        raise MobiusError(f"rope.dimension_count {dim} differs from the head's {head_dim(h)} channels",
-                          "this architecture turns whole heads; the metadata is damaged or unusual")  # fmt: skip
+    if dim > head_dim(h) or (dim != head_dim(h) and not partial):  # llama.cpp stops here too
+        raise MobiusError(
+            f"rope.dimension_count {dim} differs from the head's {head_dim(h)} channels",
+            "this architecture turns whole heads; the metadata is damaged or unusual",
+        )
     return Rope(
         theta=h.number("rope.freq_base", 10000.0),
         dim=dim,
         interleaved=interleaved,
         scaling=_rope_scaling(h),
         factors=name if factors and h.has_tensor(name) else None,
+        magnitude=h.number("rope.scaling.attn_factor", 1.0),
     )
 
 
 def _rope_scaling(h: Hparams) -> LinearScaling | YarnScaling | None:
     kind = h.text("rope.scaling.type", "linear")
     factor = h.number("rope.scaling.factor", h.number("rope.scale_linear", 0.0))
-    original = h.integer("rope.scaling.original_context_length", h.positive("context_length"))
-    magnitude = h.number("rope.scaling.attn_factor", 1.0)
+    original = h.positive("rope.scaling.original_context_length", h.positive("context_length"))
+    h.ignore("rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier")
+    h.ignore("rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow")
     if kind == "none" or (kind == "linear" and factor in (0.0, 1.0)):
         return None
     if factor <= 0:
-        raise MobiusError(f"rope.scaling.type is {kind} but rope.scaling.factor is {factor:g}",
-                          "the file does not say how far positions are stretched")  # fmt: skip
+        raise MobiusError(
+            f"rope.scaling.type is {kind} but rope.scaling.factor is {factor:g}",
+            "the file does not say how far positions are stretched",
+        )
     if kind == "linear":
         return LinearScaling(factor)
     if kind == "yarn":
-        return YarnScaling(
-            factor,
-            original,
-            extrapolation=h.number("rope.scaling.yarn_ext_factor", 1.0),
-            beta_fast=h.number("rope.scaling.yarn_beta_fast", 32.0),
-            beta_slow=h.number("rope.scaling.yarn_beta_slow", 1.0),
-            magnitude=magnitude,
-        )
+        return YarnScaling(factor, original)
     raise MobiusError(f"rope.scaling.type {kind!r} is not supported", "supported: none, linear, yarn")
 
 

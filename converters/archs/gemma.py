@@ -6,29 +6,29 @@ from converters.archs.common import attention, decoder, head_dim, rope
 from converters.archs.registry import architecture
 from converters.hparams import Hparams
 from converters.spec import Attention, ModelSpec
+from repack.errors import MobiusError
 
-PERIOD = 6  # every sixth layer is global; files need not say it
-LOCAL_THETA = 10000.0  # rotary base of local layers; files need not say it
+PERIOD = 6  # every sixth layer is global, unless the file says otherwise
+LOCAL_THETA = 10000.0  # rotary base of local layers, unless the file says otherwise
 LAYERS_27B = 62  # the one size that scales attention by hidden / heads
 
 
 @architecture("gemma3", "Gemma 3, text")
 def gemma3(h: Hparams) -> ModelSpec:
     """GELU-gated; embeddings times sqrt(hidden); norms hold 1 + w already."""
-    hidden, window = h.positive("embedding_length"), h.positive("attention.sliding_window")
-    everywhere = rope(h)
+    hidden, window = h.positive("embedding_length"), h.integer("attention.sliding_window", 0)
+    everywhere = rope(h, partial=True)
+    # Positions of local layers are never stretched.
     nearby = replace(everywhere, theta=h.number("rope.freq_base_swa", LOCAL_THETA), scaling=None)
-    dim = hidden // h.positive("attention.head_count") if h.integer("block_count") == LAYERS_27B else head_dim(h)
+    if h.integer("rope.dimension_count_swa", everywhere.dim) != everywhere.dim:
+        raise MobiusError("gemma3.rope.dimension_count_swa differs from rope.dimension_count", "not supported")
+    layers = h.positive("block_count")
+    local = _local_layers(h, layers) if window > 0 else [False] * layers
+    dim = hidden // h.positive("attention.head_count") if layers == LAYERS_27B else head_dim(h)
 
     def mixer(i: int) -> Attention:
-        local = (i + 1) % PERIOD != 0
-        return attention(
-            h,
-            nearby if local else everywhere,
-            window=window if local else None,
-            qk_norm=True,
-            scale=dim**-0.5,
-        )
+        rotary, reach = (nearby, window) if local[i] else (everywhere, None)
+        return attention(h, rotary, window=reach, qk_norm=True, scale=dim**-0.5)
 
     return decoder(
         h,
@@ -39,3 +39,18 @@ def gemma3(h: Hparams) -> ModelSpec:
         embedding_scale=hidden**0.5,
         final_softcap=h.number("final_logit_softcapping", 0.0),
     )
+
+
+def _local_layers(h: Hparams, layers: int) -> list[bool]:
+    """Which layers see a window only: from a period, or one flag per layer."""
+    given = h.raw("attention.sliding_window_pattern")
+    if given is None or isinstance(given, int):
+        period = PERIOD if given is None else given
+        return [period == 0 or i % period < period - 1 for i in range(layers)]
+    flags = [bool(flag) for flag in given]
+    if len(flags) != layers:
+        raise MobiusError(
+            f"gemma3.attention.sliding_window_pattern has {len(flags)} entries for {layers} layers",
+            "the metadata is damaged",
+        )
+    return flags

@@ -1,6 +1,6 @@
 """Qwen 2 (biased q, k, v) and Qwen 3 (normed q, k)."""
 
-from converters.archs.common import attention, decoder, rope
+from converters.archs.common import WINDOW_KEYS, attention, decoder, rope
 from converters.archs.registry import architecture
 from converters.hparams import Hparams
 from converters.spec import ModelSpec
@@ -9,6 +9,7 @@ from converters.spec import ModelSpec
 @architecture("qwen2", "Qwen 2, Qwen 2.5")
 def qwen2(h: Hparams) -> ModelSpec:
     """As Llama, with split-half rotary pairs and biases where the file has them."""
+    h.ignore(*WINDOW_KEYS)
     mixer = attention(h, rope(h))
     return decoder(h, mixer=lambda _: mixer, activation="silu", genai_type="qwen2")
 
@@ -16,5 +17,6 @@ def qwen2(h: Hparams) -> ModelSpec:
 @architecture("qwen3", "Qwen 3, dense")
 def qwen3(h: Hparams) -> ModelSpec:
     """As Qwen 2, with an RMS norm on each head of q and k."""
+    h.ignore(*WINDOW_KEYS)
     mixer = attention(h, rope(h), qk_norm=True)
     return decoder(h, mixer=lambda _: mixer, activation="silu", genai_type="qwen3")

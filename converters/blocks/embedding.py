@@ -69,6 +69,8 @@ def head(b: Builder, x: ir.Value) -> ir.Value:
     g = b.graph
     with g.scope("lm_head"):
         logits = product(b, x, b.weights.matrix(name, (b.spec.vocab, b.spec.hidden)))
+        if "output.bias" in b.weights:
+            logits = g.op("Add", logits, b.weights.vector("output.bias", b.spec.vocab))
         if b.spec.final_softcap:
             cap = g.constant("final_softcap", np.array(b.spec.final_softcap, b.target.dtype))
             logits = g.op("Mul", g.op("Tanh", g.op("Div", logits, cap)), cap)

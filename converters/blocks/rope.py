@@ -10,6 +10,7 @@ from converters.builder import Builder
 from converters.spec import LinearScaling, Rope, YarnScaling
 
 F64 = npt.NDArray[np.float64]
+BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns within the original context; llama.cpp reads no other values
 
 
 def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> F64:
@@ -21,7 +22,7 @@ def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> 
     if isinstance(rope.scaling, LinearScaling):
         return base / rope.scaling.factor
     if isinstance(rope.scaling, YarnScaling):
-        keep = _yarn_ramp(rope, rope.scaling) * rope.scaling.extrapolation
+        keep = _yarn_ramp(rope, rope.scaling)
         return base / rope.scaling.factor * (1 - keep) + base * keep
     return base
 
@@ -35,18 +36,17 @@ def _yarn_ramp(rope: Rope, yarn: YarnScaling) -> F64:
     def pair_of(turns: float) -> float:
         return rope.dim * math.log(yarn.original_context / (turns * 2 * math.pi)) / (2 * math.log(rope.theta))
 
-    low = max(0.0, math.floor(pair_of(yarn.beta_fast)))
-    high = min(rope.dim - 1.0, math.ceil(pair_of(yarn.beta_slow)))
+    low = max(0.0, math.floor(pair_of(BETA_FAST)))
+    high = min(rope.dim - 1.0, math.ceil(pair_of(BETA_SLOW)))
     ramp = (np.arange(rope.dim // 2, dtype=np.float64) - low) / max(0.001, high - low)
     return 1 - np.clip(ramp, 0, 1)
 
 
 def magnitude(rope: Rope) -> float:
     """Factor of cos and sin."""
-    if not isinstance(rope.scaling, YarnScaling):
-        return 1.0
-    stretch = 0.1 * math.log(rope.scaling.factor) if rope.scaling.factor > 1 else 0.0
-    return rope.scaling.magnitude * (1 + stretch)
+    if not isinstance(rope.scaling, YarnScaling) or rope.scaling.factor <= 1:
+        return rope.magnitude
+    return rope.magnitude * (1 + 0.1 * math.log(rope.scaling.factor))
 
 
 def rotary_tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
