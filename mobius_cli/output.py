@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-
 Advance = Callable[[int, str], None]  # moves a progress bar by so many bytes, showing a name
 
 

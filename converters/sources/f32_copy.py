@@ -29,9 +29,7 @@ _F32 = 0
 _INTEGER_TYPES = frozenset((24, 25, 26, 27))  # I8 to I64 hold indices, not weights, and stay what they are
 _FILE_TYPE = "general.file_type"
 _ALL_F32 = 0  # value of general.file_type
-_CHUNK_WEIGHTS = (
-    1 << 19
-)  # multiple of all block sizes; the reference needs about 30 bytes per weight meanwhile
+_CHUNK_WEIGHTS = 1 << 19  # multiple of all block sizes; the reference needs about 30 bytes per weight meanwhile
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,7 @@ class _Planned:
     offset: int  # from the start of the data
 
 
-def write_f32_copy(
-    source: GgufFile, destination: Path, on_progress: Callable[[int, int], None] | None = None
-) -> None:
+def write_f32_copy(source: GgufFile, destination: Path, on_progress: Callable[[int, int], None] | None = None) -> None:
     """Write `source` to `destination` as one GGUF v3 file with float32 weights.
 
     Metadata records are copied byte for byte, but for `split.*` (the copy is one file) and

@@ -74,9 +74,7 @@ def read_header(buffer: mmap.mmap, path: str, shard: int = 0) -> GgufHeader:
         start = cursor.position
         key, record = read_record(cursor)
         if key in records:
-            raise cursor.damaged(
-                f"key {shown(key)} appears twice, at offsets {records[key].start} and {start}"
-            )
+            raise cursor.damaged(f"key {shown(key)} appears twice, at offsets {records[key].start} and {start}")
         records[key] = record
     metadata = GgufMetadata(buffer, records)
     alignment = _alignment(cursor, metadata)
@@ -89,9 +87,7 @@ def read_header(buffer: mmap.mmap, path: str, shard: int = 0) -> GgufHeader:
         if offset % alignment:
             raise cursor.damaged(f"tensor {shown(name)}: offset {offset} is no multiple of {alignment}")
         nbytes = _tensor_bytes(cursor, name, shape, type_id)
-        tensors[name] = TensorInfo(
-            name, shape, type_id, type_name(type_id), nbytes, shard, data_start + offset
-        )
+        tensors[name] = TensorInfo(name, shape, type_id, type_name(type_id), nbytes, shard, data_start + offset)
     _check_layout(cursor, list(tensors.values()), alignment)
     return GgufHeader(path, version, alignment, cursor.size, metadata, tensors)
 
@@ -144,9 +140,7 @@ def _read_entry(cursor: Cursor) -> tuple[str, tuple[int, ...], int, int]:
     name = cursor.name("tensor name")
     n_dims = cursor.u32(f"number of dimensions of tensor {shown(name)}")
     if not 1 <= n_dims <= MAX_DIMS:
-        raise cursor.damaged(
-            f"tensor {shown(name)} at offset {start} has {n_dims} dimensions (1 to 4 allowed)"
-        )
+        raise cursor.damaged(f"tensor {shown(name)} at offset {start} has {n_dims} dimensions (1 to 4 allowed)")
     fields = struct.Struct(f"<{n_dims}QIQ")
     cursor.skip(fields.size, f"entry of tensor {shown(name)}")
     *dims, type_id, offset = fields.unpack_from(cursor.buffer, cursor.position - fields.size)

@@ -9,9 +9,7 @@ from repack.errors import InputError
 MAGIC = b"GGUF"
 
 _NEEDS_GGUF = "Give a .gguf file: search the model's name with 'GGUF' on the model hub."
-_SAVED_PAGE = (
-    "The download saved a page instead of the file: check the link and access rights, download again."
-)
+_SAVED_PAGE = "The download saved a page instead of the file: check the link and access rights, download again."
 _OLD_GGML = "This format ended in August 2023: download a GGUF file of this model."
 
 # First bytes of a file -> what it is, what to do.

@@ -13,9 +13,7 @@ from converters.sources.gguf_header import GgufHeader, TensorInfo
 from converters.sources.gguf_open import listed
 from repack.errors import InputError
 
-_SHARD_NAME = re.compile(
-    r"(?P<prefix>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suffix>\.gguf)", re.IGNORECASE
-)
+_SHARD_NAME = re.compile(r"(?P<prefix>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})(?P<suffix>\.gguf)", re.IGNORECASE)
 MAX_SHARDS = 4096  # real models: some hundred
 _ONE_DOWNLOAD = "Download all files of the model again, into one folder and under their original names."
 

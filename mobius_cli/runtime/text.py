@@ -46,6 +46,10 @@ class TextCodec:
         twice = wanted and bos != "" and text.startswith(bos)
         return list(self._tokenizer.encode(text, add_special_tokens=wanted and not twice).ids)
 
+    def show(self, token: int) -> str:
+        """One token for a person: its text in quotes."""
+        return repr(self._tokenizer.decode([token], skip_special_tokens=False))
+
     def stream(self) -> Callable[[int], str]:
         """A function that turns tokens into text one by one, holding back incomplete characters."""
         from tokenizers.decoders import DecodeStream

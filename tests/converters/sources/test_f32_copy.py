@@ -80,9 +80,7 @@ def test_no_tensors(tmp_path: Path) -> None:
     assert (tmp_path / "copy.gguf").read_bytes() == (tmp_path / "model.gguf").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("type_id", "words"), [(156, "type 156"), (31, "Q4_0_4_4"), (15, "Q8_K"), (42, "Q2_0")]
-)
+@pytest.mark.parametrize(("type_id", "words"), [(156, "type 156"), (31, "Q4_0_4_4"), (15, "Q8_K"), (42, "Q2_0")])
 def test_refuses_what_the_reference_cannot_expand(type_id: int, words: str, tmp_path: Path) -> None:
     source = tmp_path / "model.gguf"
     source.write_bytes(raw.one_tensor([256], type_id, bytes(320)))

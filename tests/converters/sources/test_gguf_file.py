@@ -86,9 +86,7 @@ def model_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def check_tensors(model: GgufFile, paths: list[Path]) -> None:
     """Compare names, order, types and bytes with what GGUFReader finds in the same files."""
-    expected = {
-        tensor.name: (tensor, shard) for shard, p in enumerate(paths) for tensor in gguf.GGUFReader(p).tensors
-    }
+    expected = {tensor.name: (tensor, shard) for shard, p in enumerate(paths) for tensor in gguf.GGUFReader(p).tensors}
     assert list(model.tensors) == list(expected)
     for name, (tensor, shard) in expected.items():
         info = model.tensors[name]

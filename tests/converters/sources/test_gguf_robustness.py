@@ -73,9 +73,7 @@ def test_pipe_does_not_block(tmp_path: Path) -> None:
     assert "not a regular file" in refused(tmp_path / "pipe.gguf").message
 
 
-@pytest.mark.parametrize(
-    "name", ["m.gguf.part1of2", "m.part2of2", "m.gguf-split-a", "m.gguf.part-aa", "m.gguf.001"]
-)
+@pytest.mark.parametrize("name", ["m.gguf.part1of2", "m.part2of2", "m.gguf-split-a", "m.gguf.part-aa", "m.gguf.001"])
 def test_raw_piece(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(raw.one_tensor([8]))
@@ -83,9 +81,7 @@ def test_raw_piece(name: str, tmp_path: Path) -> None:
     assert "raw piece" in error.message and "Concatenate" in error.hint and "m.gguf" in error.hint
 
 
-@pytest.mark.parametrize(
-    "name", ["model.part-of-speech.gguf", "m-split-a.gguf", "m", "m.gguf.part", "part1of2.gguf"]
-)
+@pytest.mark.parametrize("name", ["model.part-of-speech.gguf", "m-split-a.gguf", "m", "m.gguf.part", "part1of2.gguf"])
 def test_unusual_names_are_no_pieces(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(raw.one_tensor([8]))
@@ -147,9 +143,7 @@ def small_model() -> bytes:
     keys = [
         raw.ARCHITECTURE,
         raw.key_u32("general.alignment", 32),
-        raw.key_value(
-            "tokens", raw.ARRAY, raw.array(raw.STRING, 3, b"".join(map(raw.string, ("a", "bc", ""))))
-        ),
+        raw.key_value("tokens", raw.ARRAY, raw.array(raw.STRING, 3, b"".join(map(raw.string, ("a", "bc", ""))))),
         raw.key_value("scores", raw.ARRAY, raw.array(raw.F32, 2, struct.pack("<2f", 0.5, -1))),
         raw.key_value("nested", raw.ARRAY, raw.array(raw.ARRAY, 1, raw.array(raw.U32, 1, bytes(4)))),
         raw.key_value("flag", 7, b"\x01"),

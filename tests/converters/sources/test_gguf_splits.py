@@ -114,9 +114,7 @@ def shard(keys: list[bytes], name: str) -> bytes:
         ([raw.key_string("split.count", "2")], [], "'split.count' is not a count"),
     ],
 )
-def test_split_files_of_another_model(
-    first: list[bytes], second: list[bytes], words: str, tmp_path: Path
-) -> None:
+def test_split_files_of_another_model(first: list[bytes], second: list[bytes], words: str, tmp_path: Path) -> None:
     assert words in refused(pair(tmp_path, shard(first, "a"), shard(second, "b"))).message
 
 

@@ -1,0 +1,149 @@
+"""Special tokens: ids with a role, and those that llama.cpp recognizes by their text."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from converters.tokenizer.vocabulary import KEY, TokenType, Vocabulary
+
+# Generation stops at these, whatever the metadata says.
+_END_OF_GENERATION = (
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<|calls|>",
+    "<end_of_turn>",
+    "<|endoftext|>",
+    "</s>",
+    "<|eom_id|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "<|end_of_text|>",
+    "<end_of_utterance>",
+    "<eos>",
+    "<turn|>",
+    "<|tool_response>",
+    "<｜end▁of▁sentence｜>",
+    "[e~[",
+    "<|ifm|im_end|>",
+)
+
+# Part of the visible reply format of some models, though their files call them control tokens.
+_SHOWN = ("<|channel|>", "<|message|>", "<|start|>", "<|constrain|>")
+
+# Where all of these stop generation, the token on the right does not: there it is an inner mark.
+_INNER_MARKS = (
+    ({"<|return|>", "<|call|>"}, "<|end|>", TokenType.USER_DEFINED),
+    ({"<|return|>", "<|calls|>"}, "<|end|>", TokenType.USER_DEFINED),
+    ({"<|flush|>", "<|call|>"}, "<|end|>", TokenType.USER_DEFINED),
+    ({"<|flush|>", "<|calls|>"}, "<|end|>", TokenType.USER_DEFINED),
+    ({"<|tool_response>"}, "</s>", TokenType.NORMAL),
+)
+
+
+@dataclass(frozen=True)
+class _Infill:
+    """A fill-in-the-middle role: named by a key of the metadata, else found by its text."""
+
+    keys: tuple[str, ...]
+    texts: tuple[str, ...]
+    stops: bool = False
+
+
+def _marks(word: str, *others: str) -> tuple[str, ...]:
+    return (f"<|fim_{word}|>", f"<fim-{word}>", f"<fim_{word}>", *others)
+
+
+_INFILLS = (
+    _Infill(
+        ("fim_pre_token_id", "prefix_token_id"),
+        _marks("prefix", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>", "<|prefix|>"),
+    ),
+    _Infill(
+        ("fim_suf_token_id", "suffix_token_id"),
+        _marks("suffix", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>", "<|suffix|>"),
+    ),
+    _Infill(
+        ("fim_mid_token_id", "middle_token_id"),
+        _marks("middle", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>", "<|middle|>"),
+    ),
+    _Infill(("fim_pad_token_id",), _marks("pad", "<PAD>", "[PAD]"), stops=True),
+    _Infill(
+        ("fim_rep_token_id",),
+        ("<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"),
+        stops=True,
+    ),
+    _Infill(("fim_sep_token_id",), ("<|file_sep|>",), stops=True),
+)
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """Ids with a role (None: the model has none), and the token types after llama.cpp's corrections."""
+
+    bos: int | None
+    eos: int | None
+    unk: int | None
+    pad: int | None
+    stops: tuple[int, ...]
+    types: NDArray[np.int32]
+
+
+def read_special_tokens(
+    metadata: Mapping[str, Any], vocabulary: Vocabulary, defaults: Mapping[str, int], warnings: list[str]
+) -> SpecialTokens:
+    """Read the ids with a role; `defaults` has what the tokenizer kind assumes for absent keys."""
+    ids = vocabulary.ids
+    roles = {
+        role: _read_id(metadata, f"{role}_token_id", len(ids), defaults.get(role), warnings)
+        for role in ("bos", "eos", "unknown", "padding", "eot", "eom")
+    }
+    types = vocabulary.types.copy()
+    stops = {ids[text] for text in _END_OF_GENERATION if text in ids}
+    types[list(stops)] = TokenType.CONTROL
+    for infill in _INFILLS:
+        chosen = [_read_id(metadata, key, len(ids), None, warnings) for key in infill.keys]
+        found = [i for i in chosen if i][-1:]
+        if not found:
+            found = [ids[text] for text in infill.texts if text in ids][:1]
+            types[found] = TokenType.CONTROL
+        if infill.stops:
+            stops.update(found)
+    types[[ids[text] for text in _SHOWN if text in ids]] = TokenType.USER_DEFINED
+    eos = roles["eos"]
+    stops.update(i for i in (eos, roles["eot"], roles["eom"]) if i is not None)
+    _remove_inner_marks(stops, types, ids)
+    if not stops:
+        warnings.append("the file names no token that ends generation: it goes on to the length limit")
+    order = sorted(stops, key=lambda i: (i != eos, i))
+    return SpecialTokens(roles["bos"], eos, roles["unknown"], roles["padding"], tuple(order), types)
+
+
+def _remove_inner_marks(stops: set[int], types: NDArray[np.int32], ids: Mapping[str, int]) -> None:
+    for companions, text, kind in _INNER_MARKS:
+        if ids.get(text) in stops and _all_in(companions, stops, ids):
+            stops.remove(ids[text])
+            types[ids[text]] = kind
+
+
+def _all_in(texts: Iterable[str], stops: set[int], ids: Mapping[str, int]) -> bool:
+    return all(ids.get(text) in stops for text in texts)
+
+
+def _read_id(metadata: Mapping[str, Any], key: str, count: int, default: int | None, warnings: list[str]) -> int | None:
+    fallback = default if default is not None and default < count else None
+    value = metadata.get(KEY + key)
+    if value is None:
+        return fallback
+    if not 0 <= int(value) < count:
+        warnings.append(f"{KEY}{key} is {value}, but there are {count} tokens: ignored")
+        return fallback
+    return int(value)

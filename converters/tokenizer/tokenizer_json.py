@@ -1,0 +1,89 @@
+"""The text of `tokenizer.json`."""
+
+import json
+from typing import Any
+
+from converters.tokenizer.algorithm import Algorithm, Json
+from converters.tokenizer.vocabulary import Vocabulary
+
+
+def tokenizer_json(
+    vocabulary: Vocabulary,
+    algorithm: Algorithm,
+    added: list[Json],
+    unk: int | None,
+    around: tuple[int | None, int | None],
+) -> str:
+    """Write it; `around` has the ids that go before and after every text (None: nothing does)."""
+    model = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None if unk is None or not algorithm.keeps_unknown else vocabulary.tokens[unk],
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+        **algorithm.model_options,
+    }
+    whole = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": algorithm.normalizer,
+        "pre_tokenizer": algorithm.pre_tokenizer,
+        "post_processor": _template(vocabulary.tokens, around),
+        "decoder": algorithm.decoder,
+        "model": model,
+    }
+    # The two long parts are put together from quoted tokens: encoding them as objects takes far longer.
+    vocab, merges = _vocab_and_merges(vocabulary.tokens, algorithm.merges)
+    return f'{_dump(whole)[:-2]},"vocab":{vocab},"merges":{merges}}}}}'
+
+
+def _vocab_and_merges(tokens: list[str], merges: list[tuple[int, int]]) -> tuple[str, str]:
+    # No quoted text contains a line feed, so the encoder's list can be cut there.
+    quoted = json.dumps(tokens, ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
+    vocab = ",".join([f"{text}:{i}" for i, text in enumerate(quoted)])
+    if _must_be_pairs(tokens, merges):
+        pairs = ",".join([f"[{quoted[left]},{quoted[right]}]" for left, right in merges])
+    else:
+        heads, tails = [text[:-1] for text in quoted], [text[1:] for text in quoted]
+        pairs = ",".join([f"{heads[left]} {tails[right]}" for left, right in merges])
+    return f"{{{vocab}}}", f"[{pairs}]"
+
+
+def _must_be_pairs(tokens: list[str], merges: list[tuple[int, int]]) -> bool:
+    """Whether some reader takes a merge written as one text, which is shorter, for something else.
+
+    `tokenizers` skips those that look like the head of a merges.txt; onnxruntime-genai drops carriage
+    returns, and does not come past a first merge that looks like a comment.
+    """
+    first = tokens[merges[0][0]] if merges else ""
+    return first.startswith("#") or any("\r" in text or text.startswith("#version") for text in tokens)
+
+
+def _template(tokens: list[str], around: tuple[int | None, int | None]) -> Json | None:
+    """A post-processor that puts these ids around a text, or each text of a pair."""
+    before, after = ([] if i is None else [i] for i in around)
+    if not before and not after:
+        return None
+
+    def one(sequence: str, type_id: int) -> list[Json]:
+        def special(i: int) -> Json:
+            return {"SpecialToken": {"id": tokens[i], "type_id": type_id}}
+
+        text = {"Sequence": {"id": sequence, "type_id": type_id}}
+        return [*map(special, before), text, *map(special, after)]
+
+    return {
+        "type": "TemplateProcessing",
+        "single": one("A", 0),
+        "pair": one("A", 0) + one("B", 1),
+        "special_tokens": {tokens[i]: {"id": tokens[i], "ids": [i], "tokens": [tokens[i]]} for i in before + after},
+    }
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

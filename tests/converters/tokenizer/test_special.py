@@ -1,0 +1,89 @@
+"""Ids with a role and stop ids, against llama.cpp where it loads the file."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from converters.tokenizer import export_tokenizer
+from tests.converters.tokenizer.vocab_files import (
+    CONTROL,
+    NORMAL,
+    USER_DEFINED,
+    assert_same_as_llama,
+    byte_level,
+    sentencepiece,
+)
+
+
+def _special(*texts: str, kind: int = CONTROL) -> dict[str, int]:
+    return {"<|endoftext|>": CONTROL, **dict.fromkeys(texts, kind)}
+
+
+@pytest.mark.parametrize(
+    ("special", "stops"),
+    [
+        (_special("<|im_start|>", "<|im_end|>"), {"<|endoftext|>", "<|im_end|>"}),
+        (_special("<|eot_id|>", "<|eom_id|>", "<turn>"), {"<|endoftext|>", "<|eot_id|>", "<|eom_id|>"}),
+        (_special("<end_of_turn>", kind=USER_DEFINED), {"<|endoftext|>", "<end_of_turn>"}),
+        (_special("</s>", "<b>", kind=NORMAL), {"<|endoftext|>", "</s>"}),
+        (_special("<fim_prefix>", "<fim_suffix>", "<fim_pad>"), {"<|endoftext|>", "<fim_pad>"}),
+        (_special("<PRE>", "<reponame>", "<|file_sep|>", kind=NORMAL), {"<|endoftext|>", "<reponame>", "<|file_sep|>"}),
+        (_special("<|end|>", "<|return|>"), {"<|endoftext|>", "<|end|>", "<|return|>"}),
+        (_special("<|end|>", "<|return|>", "<|call|>"), {"<|endoftext|>", "<|return|>", "<|call|>"}),
+        (_special("<|end|>", "<|flush|>", "<|calls|>"), {"<|endoftext|>", "<|flush|>", "<|calls|>"}),
+        (_special("<|tool_response>", "</s>"), {"<|endoftext|>", "<|tool_response>"}),
+        (_special("<|channel|>", "<|start|>"), {"<|endoftext|>"}),
+    ],
+)  # fmt: skip
+def test_stops_by_text(special: dict[str, int], stops: set[str], tmp_path: Path) -> None:
+    metadata = byte_level(special=special, pre="gpt-2")
+    texts = [f"a{text} b {text}{text}" for text in special]
+    files = assert_same_as_llama(metadata, texts, tmp_path)
+    assert {metadata["tokenizer.ggml.tokens"][i] for i in files.eos_token_ids} == stops
+
+
+@pytest.mark.parametrize(
+    "key", ["eot_token_id", "eom_token_id", "fim_pad_token_id", "fim_rep_token_id", "fim_sep_token_id"]
+)
+def test_stops_by_key(key: str, tmp_path: Path) -> None:
+    metadata = byte_level(pre="gpt-2", **{key: 65})
+    files = assert_same_as_llama(metadata, ["a"], tmp_path)
+    assert files.eos_token_ids == (metadata["tokenizer.ggml.eos_token_id"], 65)
+
+
+def test_end_of_sequence_comes_first(tmp_path: Path) -> None:
+    files = assert_same_as_llama(byte_level(pre="gpt-2", eos_token_id=70, eot_token_id=5), ["a"], tmp_path)
+    assert files.eos_token_ids[0] == 70
+    assert files.tokenizer_config["eos_token"] == byte_level()["tokenizer.ggml.tokens"][70]
+
+
+def _without(metadata: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key.rpartition(".")[2] not in keys}
+
+
+def test_byte_level_bpe_has_no_bos_unless_the_file_says_so() -> None:
+    files = export_tokenizer(_without(byte_level(pre="llama-bpe"), "bos_token_id"))
+    assert files.bos_token_id is None
+    assert not files.add_bos
+    assert "bos_token" not in files.tokenizer_config
+    assert any("names no bos token" in warning for warning in files.warnings)
+
+
+def test_no_stop_at_all_is_announced() -> None:
+    files = export_tokenizer(_without(byte_level(special={"<x>": CONTROL}, pre="gpt-2"), "eos_token_id"))
+    assert files.eos_token_ids == ()
+    assert any("no token that ends generation" in warning for warning in files.warnings)
+
+
+def test_ids_out_of_range_are_ignored_as_in_llama_cpp(tmp_path: Path) -> None:
+    metadata = sentencepiece({"ab": -1.0, "a": -2.0, "b": -3.0}, bos_token_id=99_999, eos_token_id=2)
+    files = assert_same_as_llama(metadata, ["ab"], tmp_path)
+    assert files.bos_token_id == 1
+    assert any("bos_token_id is 99999" in warning for warning in files.warnings)
+
+
+def test_id_zero_is_an_id(tmp_path: Path) -> None:
+    files = assert_same_as_llama(byte_level(pre="gpt-2", bos_token_id=0, padding_token_id=0), ["a"], tmp_path)
+    assert files.bos_token_id == files.pad_token_id == 0
+    assert export_tokenizer(byte_level(pre="gpt-2")).pad_token_id is None
