@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from converters.tokenizer.algorithm import Json
+from converters.tokenizer.ties import is_run
 from converters.tokenizer.vocabulary import TokenType, Vocabulary
 
 
@@ -51,7 +52,7 @@ def _warn_of_overlaps(texts: Sequence[str], warnings: list[str]) -> None:
     by_first_no_runs = defaultdict(list)
     for text in texts:
         by_first[text[0]].append(text)
-        if not _is_run(text):
+        if not is_run([text]):
             by_first_no_runs[text[0]].append(text)
     firsts = set(by_first)
     pairs = [
@@ -59,7 +60,7 @@ def _warn_of_overlaps(texts: Sequence[str], warnings: list[str]) -> None:
         for text in texts
         if not firsts.isdisjoint(text[1:])
         for cut in range(1, len(text))
-        for longer in (by_first_no_runs if _is_run(text) else by_first).get(text[cut], ())
+        for longer in (by_first_no_runs if is_run([text]) else by_first).get(text[cut], ())
         if _compete(text, cut, longer)
     ]
     if pairs:
@@ -68,10 +69,6 @@ def _warn_of_overlaps(texts: Sequence[str], warnings: list[str]) -> None:
             f"special tokens can overlap in a text ({len(pairs)} pairs, for example {first!r} and "
             f"{second!r}): llama.cpp then takes the longer, tokenizer.json the one on the left"
         )
-
-
-def _is_run(text: str) -> bool:
-    return text == text[0] * len(text)
 
 
 def _compete(text: str, cut: int, longer: str) -> bool:

@@ -111,7 +111,7 @@ def read_special_tokens(
     types[list(stops)] = TokenType.CONTROL
     for infill in _INFILLS:
         chosen = [_read_id(metadata, key, len(ids), None, warnings) for key in infill.keys]
-        found = [i for i in chosen if i][-1:]
+        found = [i for i in chosen if i is not None][-1:]
         if not found:
             found = [ids[text] for text in infill.texts if text in ids][:1]
             types[found] = TokenType.CONTROL

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -62,6 +63,25 @@ def test_runs_of_one_score(tokens: list[str], longest: int, score: float, data: 
     text = data.draw(st.text(letters, max_size=20) | st.integers(0, 30).map("a".__mul__))
     expected = _join_by_score(text, dict(zip(tokens, scores, strict=True)))
     assert _tokenize(text, tokens, scores) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"),
+    [
+        (["a", "aaaaaaa", "aaaaa", "aa", "aaa"], "aaaaaaa"),
+        (["abba", "bbab", "baa", "a", "baabba", "bba", "ba", "baabbab", "b"], "baabbab"),
+    ],
+)
+def test_tokens_that_outrank_their_parts(tokens: list[str], text: str) -> None:
+    scores = [-float(i) for i in range(len(tokens))]
+    assert _tokenize(text, tokens, scores) == [text]
+    assert _join_by_score(text, dict(zip(tokens, scores, strict=True))) == [text]
+
+
+def test_runs_that_are_part_of_other_tokens() -> None:
+    scores = {"a": -5.0, "b": -6.0, "aab": -1.0, "aa": -9.0, "aaa": -9.0, "aaaa": -9.0}
+    for text in ("aaab", "aaaab", "aaaaab", "aabaaaaaaaaab"):
+        assert _tokenize(text, list(scores), list(scores.values())) == _join_by_score(text, scores)
 
 
 def test_ties_are_named() -> None:

@@ -52,6 +52,12 @@ def test_stops_by_key(key: str, tmp_path: Path) -> None:
     assert files.eos_token_ids == (metadata["tokenizer.ggml.eos_token_id"], 65)
 
 
+def test_stop_by_key_may_have_id_zero(tmp_path: Path) -> None:
+    metadata = byte_level(special=_special("<|fim_pad|>"), pre="gpt-2", fim_pad_token_id=0)
+    files = assert_same_as_llama(metadata, ["a"], tmp_path)
+    assert files.eos_token_ids == (metadata["tokenizer.ggml.eos_token_id"], 0)
+
+
 def test_end_of_sequence_comes_first(tmp_path: Path) -> None:
     files = assert_same_as_llama(byte_level(pre="gpt-2", eos_token_id=70, eot_token_id=5), ["a"], tmp_path)
     assert files.eos_token_ids[0] == 70

@@ -32,7 +32,7 @@ def test_equal_logits_measure_zero():
 def test_noise_ratio_and_scale_by_hand():
     found = measured([[2.0, 1, 0, -1]], [[2.1, 0.9, 0.1, -1.1]])
     assert found.noise == pytest.approx(0.1)
-    assert found.ratio[0] == pytest.approx(0.1 / math.sqrt(1.25))
+    assert found.ratio[0] == pytest.approx(0.1 / math.sqrt(2 / 3))  # of 1, 0, -1: their best does not count
     assert found.scale == pytest.approx(5.2 / 5)
 
 
