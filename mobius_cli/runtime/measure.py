@@ -75,14 +75,15 @@ class Ours:
 
 @dataclass(frozen=True)
 class Measured:
-    """Per step [steps]: does the argmax agree, `step_noise`, `ratio`, `kl`; over all: `noise`, `scale`, `max_abs`.
+    """Per step [steps]: `agrees` (the argmax), `step_noise`, `spread`, `kl`; over all: `noise`, `scale`, `max_abs`.
 
     `step_noise` (nats): both engines' log-probabilities of the candidates, each centred, without the two tokens
     in dispute if the argmax differs (they were picked for lying far off); root mean square of the difference.
     `noise`: its median over the steps that agree, over all if none does. The median, since steps at which a
     mixture of experts picks another expert are rare and differ by an order of magnitude.
-    `ratio`: step noise over the standard deviation of their log-probabilities, without that of their token, which
-    at sure steps lies far above all others. It hardly depends on the number of candidates or on the temperature.
+    `spread` (nats): standard deviation of their log-probabilities of the same candidates, without that of their
+    token, which at sure steps lies far above all others. `ratio`, step noise over spread, hardly depends on the
+    number of candidates or on the temperature.
     `kl` (nats): KL divergence, theirs from ours, over the candidates and all other tokens as one.
     `scale`: least-squares slope of our centred log-probabilities over theirs: 1 unless a factor is missing.
     `max_abs` (nats): largest difference of a candidate's log-probability, not centred.
@@ -90,11 +91,17 @@ class Measured:
 
     agrees: Bools
     step_noise: Floats
-    ratio: Floats
+    spread: Floats
     kl: Floats
     noise: float
     scale: float
     max_abs: float
+
+    @property
+    def ratio(self) -> Floats:
+        """Step noise over spread [steps]; 0 where the candidates have no spread."""
+        zeros = np.zeros_like(self.spread)
+        return np.divide(self.step_noise, self.spread, out=zeros, where=self.spread > 0)
 
 
 def measure(theirs: Theirs, ours: Ours) -> Measured:
@@ -106,12 +113,11 @@ def measure(theirs: Theirs, ours: Ours) -> Measured:
     x, y = _centred(theirs.logprobs, used), _centred(ours.logprobs, used)
     step_noise = _rms(y - x, used)
     others = used & ~theirs.has(theirs.tokens)
-    spread = _rms(_centred(theirs.logprobs, others), others)
     power = float((x**2).sum())
     return Measured(
         agrees=agrees,
         step_noise=step_noise,
-        ratio=np.divide(step_noise, spread, out=np.zeros_like(spread), where=spread > 0),
+        spread=_rms(_centred(theirs.logprobs, others), others),
         kl=_kl(theirs.logprobs, ours.logprobs),
         noise=float(np.median(step_noise[agrees] if agrees.any() else step_noise)),
         scale=float((x * y).sum()) / power if power > 0 else 1.0,

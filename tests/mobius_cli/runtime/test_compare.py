@@ -82,7 +82,7 @@ def test_a_margin_beyond_the_noise_in_either_engine_diverges(their_margin, our_m
     assert found.kind == "diverged"
     assert found.first_difference == 5
     assert "step 5: token 1 instead of 0" in found.reason
-    assert "4 sigma" in found.reason
+    assert "not both below" in found.reason
     assert not found.differences[0].explained
 
 
@@ -110,6 +110,18 @@ def test_one_bad_step_does_not_hide_behind_a_good_one():
     assert found.first_difference == 3
     assert [difference.explained for difference in found.differences] == [True, False]
     assert "step 20" in found.reason
+
+
+@pytest.mark.parametrize(("routed", "kind"), [(False, "diverged"), (True, "near-tie")])
+def test_a_noisy_step_of_a_dense_model_does_not_excuse_a_margin_beyond_its_spread(routed, kind):
+    theirs = model()
+    ours = noisy(theirs, 0.2)
+    ours[5] = noisy(theirs[5], 0.8)
+    theirs, ours = swap_top(theirs, ours, 5, 2.8, 2.8)
+    found = compare(*reference(theirs), ours, routed=routed)
+    assert found.kind == kind
+    others = reference(theirs)[2][5][2:]
+    assert found.differences[0].limit == pytest.approx(1.5 * others.std()) or routed
 
 
 def test_our_token_outside_their_candidates_diverges():
