@@ -1,5 +1,6 @@
 """The decoders' array operations, recorded as ONNX nodes that ONNX Runtime folds when a session starts."""
 
+import zlib
 from typing import Any
 
 import numpy as np
@@ -48,12 +49,44 @@ class Recorder:
         """Mul with a constant."""
         return self.mul(x, self._graph.constant(f"factor_{factor:g}", np.array(factor, np.float32)))
 
-    def gather(self, table: npt.NDArray[np.uint8], index: ir.Value) -> ir.Value:
-        """Gather rows of a table; ONNX wants int32 or int64 indices."""
-        name = f"table_{table.tobytes()[:16].hex()}_{table.shape[1]}"
-        rows = self._graph.constant(name, table)
-        result: ir.Value = self._graph.op("Gather", rows, self._graph.cast(index, "int32"), axis=0)
+    def plus(self, x: ir.Value, term: float) -> ir.Value:
+        """Add of a constant."""
+        return self.add(x, self._graph.constant(f"term_{term:g}", np.array(term, np.float32)))
+
+    def bit_xor(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        """BitwiseXor."""
+        return self._binary("BitwiseXor", x, y)
+
+    def flip(self, x: ir.Value, mask: int) -> ir.Value:
+        """BitwiseXor with a constant."""
+        return self.bit_xor(x, self._graph.constant(f"mask_{mask}", np.array(mask, np.uint8)))
+
+    def gather(self, table: npt.NDArray[Any], index: ir.Value) -> ir.Value:
+        """Gather rows of a table, stored once; ONNX wants int32 or int64 indices."""
+        rows = self._graph.constant(f"table_{zlib.crc32(table.tobytes()):08x}", table)
+        if index.type is None or index.type.dtype != ir.DataType.INT32:
+            index = self._graph.cast(index, "int32")
+        result: ir.Value = self._graph.op("Gather", rows, index, axis=0)
         return result
+
+    def wide_index(self, low: ir.Value, high: ir.Value) -> ir.Value:
+        """Cast, Mul and Add in int32."""
+        shift = self._graph.constant("index_256", np.array(256, np.int32))
+        index = self.add(self._graph.cast(low, "int32"), self.mul(self._graph.cast(high, "int32"), shift))
+        index.type = ir.TensorType(ir.DataType.INT32)
+        return index
+
+    def first(self, x: ir.Value, count: int) -> ir.Value:
+        """Slice along the last axis."""
+        ints = self._graph.ints
+        result: ir.Value = self._graph.op("Slice", x, ints(0), ints(count), ints(-1))
+        return result
+
+    def pairs(self, x: ir.Value) -> ir.Value:
+        """Two strided Slices, the second shifted by a Mul, joined by BitwiseOr."""
+        ints = self._graph.ints
+        even, odd = (self._graph.op("Slice", x, ints(i), ints(2**31 - 1), ints(-1), ints(2)) for i in (0, 1))
+        return self.bit_or(even, self.mul(odd, self._graph.constant("nibble_16", np.array(16, np.uint8))))
 
     def finish(self, x: ir.Value) -> ir.Value:
         """Scales or offsets in the graph's activation type."""

@@ -1,5 +1,7 @@
 """Bit arrangements shared by several types. All arrays are uint8 with blocks along axis 0."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -69,3 +71,28 @@ def six_bit_pairs(raw: U8) -> tuple[U8, U8]:
     scales = np.concatenate([a & 63, (c & 15) | ((a >> 6) << 4)], axis=1)
     minimums = np.concatenate([b & 63, (c >> 4) | ((b >> 6) << 4)], axis=1)
     return scales, minimums
+
+
+def fields(values: npt.NDArray[Any], width: int) -> U8:
+    """Pack values of `width` (1 or 2) bits in order, lowest first: [n, k] -> [n, k * width / 8]."""
+    if width == 1:
+        return np.packbits(values, axis=1, bitorder="little")
+    quads = values.reshape(len(values), -1, 4) << np.array([0, 2, 4, 6], np.uint8)
+    packed: U8 = np.bitwise_or.reduce(quads, axis=2)
+    return packed
+
+
+def strided_fields(raw: U8, width: int, run: int) -> U8:
+    """Values of `width` bits whose bit field f of byte j belongs to weight f * run + j of a group of runs.
+
+    uint8 [n, g * run] -> [n, g * run * 8 / width], in weight order.
+    """
+    shifts = np.arange(0, 8, width, dtype=np.uint8).reshape(1, 1, -1, 1)
+    grouped = (raw.reshape(len(raw), -1, 1, run) >> shifts) & np.uint8((1 << width) - 1)
+    values: U8 = grouped.reshape(len(raw), -1)
+    return values
+
+
+def nibbles(raw: U8) -> U8:
+    """Low nibble, then high nibble of each byte: [n, k] -> [n, 2 k]."""
+    return pair_unpack(raw)

@@ -9,6 +9,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from repack.bits import pair_pack
+
 A = TypeVar("A")
 Array = npt.NDArray[Any]
 
@@ -48,8 +50,32 @@ class Ops(Protocol[A]):
         """Product with a constant."""
         ...
 
-    def gather(self, table: npt.NDArray[np.uint8], index: A) -> A:
-        """Row `index` of `table` [256, k]: uint8 [..., n] -> uint8 [..., n, k]."""
+    def plus(self, x: A, term: float) -> A:
+        """Sum with a constant."""
+        ...
+
+    def bit_xor(self, x: A, y: A) -> A:
+        """Bitwise exclusive or."""
+        ...
+
+    def flip(self, x: A, mask: int) -> A:
+        """Exclusive or of bytes with a constant."""
+        ...
+
+    def gather(self, table: Array, index: A) -> A:
+        """Rows of a table: table [n, k] (or [n]) of any type, index [...] below n -> [..., k] (or [...])."""
+        ...
+
+    def wide_index(self, low: A, high: A) -> A:
+        """low + 256 * high of uint8 planes, as an index."""
+        ...
+
+    def first(self, x: A, count: int) -> A:
+        """The first `count` elements along the last axis."""
+        ...
+
+    def pairs(self, x: A) -> A:
+        """4-bit values two to a byte, the first in the low nibble: [..., 2 k] -> [..., k]."""
         ...
 
 
@@ -96,6 +122,33 @@ class NumpyOps:
         result: Array = np.multiply(x, x.dtype.type(factor))
         return result
 
-    def gather(self, table: npt.NDArray[np.uint8], index: Array) -> Array:
-        """Rows of a table."""
-        return np.take(table, index, axis=0)
+    def plus(self, x: Array, term: float) -> Array:
+        """Sum with a constant."""
+        result: Array = np.add(x, x.dtype.type(term))
+        return result
+
+    def bit_xor(self, x: Array, y: Array) -> Array:
+        """Bitwise exclusive or."""
+        return np.bitwise_xor(x, y)
+
+    def flip(self, x: Array, mask: int) -> Array:
+        """Exclusive or with a constant."""
+        return np.bitwise_xor(x, np.uint8(mask))
+
+    def gather(self, table: Array, index: Array) -> Array:
+        """Rows of a table; a float table in the real type."""
+        rows = np.take(table, index, axis=0)
+        return rows.astype(self.real) if table.dtype.kind == "f" else rows
+
+    def wide_index(self, low: Array, high: Array) -> Array:
+        """low + 256 * high."""
+        result: Array = low.astype(np.int32) + 256 * high.astype(np.int32)
+        return result
+
+    def first(self, x: Array, count: int) -> Array:
+        """The first elements along the last axis."""
+        return x[..., :count]
+
+    def pairs(self, x: Array) -> Array:
+        """4-bit values two to a byte."""
+        return pair_pack(x)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from repack.bits import U8
+from repack.block_sizes import BLOCK_SIZES
 from repack.ops import Ops
 
 
@@ -60,13 +60,10 @@ class QuantType:
     offset: Decoder | None = field(default=None, repr=False)
     float16_scale: str | None = None
 
-    @cached_property
+    @property
     def gguf_block(self) -> tuple[int, int]:
-        """Weights and bytes of one GGUF block, from the `gguf` package's table."""
-        from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
-
-        weights, nbytes = GGML_QUANT_SIZES[GGMLQuantizationType[self.name]]
-        return int(weights), int(nbytes)
+        """Weights and bytes of one GGUF block."""
+        return BLOCK_SIZES[self.name]
 
     def extract(self, plane: str, raw: U8) -> npt.NDArray[Any]:
         """One plane of rows of blocks: uint8 [rows, row_bytes] -> [rows, GGUF blocks in a row, count]."""

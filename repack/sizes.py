@@ -1,13 +1,12 @@
 """Bits per weight of each type, in the file and in either storage."""
 
+from repack.block_sizes import BLOCK_SIZES
 from repack.quant_type import QuantType
 
 
 def bits_in_file(type_name: str) -> float:
     """As the GGUF stores it."""
-    from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
-
-    weights, nbytes = GGML_QUANT_SIZES[GGMLQuantizationType[type_name]]
+    weights, nbytes = BLOCK_SIZES[type_name]
     return 8 * nbytes / weights
 
 

@@ -6,7 +6,9 @@ numbers it does not list (newer, retired, or used by forks) are handled here.
 
 from dataclasses import dataclass
 
-from gguf import GGML_QUANT_SIZES
+from gguf import GGMLQuantizationType
+
+from repack.block_sizes import BLOCK_SIZES
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,11 @@ class TensorType:
     block_bytes: int
 
 
+# `gguf` may be older than the last two.
+_NUMBERS = {kind.name: int(kind) for kind in GGMLQuantizationType} | {"Q1_0": 41, "Q2_0": 42}
 TENSOR_TYPES: dict[int, TensorType] = {
-    int(type_id): TensorType(type_id.name, block, size) for type_id, (block, size) in GGML_QUANT_SIZES.items()
+    _NUMBERS[name]: TensorType(name, block, size) for name, (block, size) in BLOCK_SIZES.items()
 }
-# Newer than some supported releases of `gguf`: one float16 scale, then 1 or 2 bits per weight.
-TENSOR_TYPES.setdefault(41, TensorType("Q1_0", 128, 18))
-TENSOR_TYPES.setdefault(42, TensorType("Q2_0", 64, 18))
 
 # Numbers that llama.cpp gave up and never uses again, with the type to look for instead.
 RETIRED_TYPES: dict[int, tuple[str, str]] = {

@@ -4,7 +4,7 @@ from typing import Any
 
 from repack.bits import bit_table
 from repack.ops import Ops
-from repack.quant_type import Grid, Planes
+from repack.quant_type import Decoder, Grid, Planes
 
 # The fifth bit of a 5-bit code q, placed so that low nibble | table entry = q + 112: around the 8-bit zero
 # point 128 this is q - 16.
@@ -38,3 +38,29 @@ def sub_scaled(ops: Ops[Any], sub: Any, super_scale: Any, grid: Grid) -> Any:
     """Integer sub-scales [rows, n, k] times a float16 super-scale [rows, n, 1]."""
     product = ops.mul(ops.to_float(sub), ops.to_float(super_scale))
     return ops.reshape(product, (grid.rows, grid.blocks))
+
+
+# Bits 4-5 of a number whose low nibble is stored apart.
+HIGH_PAIR = bit_table(2, [0, 16, 32, 48])
+
+
+def six_bit_scale(count: int) -> Decoder:
+    """d * (s - 32) with `count` sub-scales s in a nibble plane "scales" and bit pairs in "scales_high"."""
+
+    def decode(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+        low = ops.to_uint8(planes["scales"])
+        high = ops.reshape(ops.gather(HIGH_PAIR, planes["scales_high"]), (grid.rows, -1, count))
+        signed = ops.plus(ops.to_float(ops.bit_or(low, high)), -32.0)
+        return ops.reshape(ops.mul(signed, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+
+    return decode
+
+
+def odd_scale(factor: float, term: float) -> Decoder:
+    """d * (factor * s + term) with sub-scales s in a nibble plane "scales"."""
+
+    def decode(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+        sub = ops.plus(ops.times(ops.to_float(planes["scales"]), factor), term)
+        return ops.reshape(ops.mul(sub, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+
+    return decode

@@ -119,7 +119,7 @@ def test_gemma3_layers_and_scales(tmp_path: Path) -> None:
         ({"extra_metadata": {"llama.logit_scale": 0.5}}, "llama.logit_scale = 0.5 is not supported"),
         ({"drop_tensors": ["blk.1.ffn_norm.weight"]}, "tensor blk.1.ffn_norm.weight is missing"),
         ({"extra_tensors": {"blk.0.mystery.weight": np.ones(4, np.float32)}}, "blk.0.mystery.weight"),
-        ({"types": {"ffn_down": "Q2_K"}}, "blk.0.ffn_down.weight is of type Q2_K"),
+        ({"extra_tensors": {"blk.0.ffn_down.weight": (np.ones((256, 512), np.int32), "I32")}}, "is of type I32"),
         ({"extra_tensors": {"rope_freqs.weight": np.ones(31, np.float32)}}, r"shape \[31\]"),
         ({"extra_metadata": {"llama.attention.causal": False}}, "attention.causal = False is not supported"),
         ({"rope_dim": 32}, "rope.dimension_count 32 differs"),

@@ -1,0 +1,67 @@
+"""What the types with a grid share: signs, indices, and codes of grid values around 128."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from repack import bits
+from repack.ops import Ops
+from repack.quant_type import Grid, Plane, Planes
+from repack.tables import even_sign_factors
+from repack.types.common import HIGH_PAIR
+
+SEVENTH = bits.bit_table(1, [0, 64])
+LOW_PAIR = bits.bit_table(2, [0, 1, 2, 3])
+THIRD = bits.bit_table(1, [0, 4])
+ONE_BIT = bits.bit_table(1, [0, 1])
+
+
+def words(raw: bits.U8, dtype: str) -> Any:
+    """Little-endian words: uint8 [n, k] -> [n, k / size]."""
+    return np.ascontiguousarray(raw).view(dtype)
+
+
+def packed_signs(word: Any) -> bits.U8:
+    """Four 7-bit sign indices from the low 28 bits of each word: [n, 8] -> [n, 32]."""
+    fields = (word[:, :, None] >> np.array([0, 7, 14, 21], np.uint32)) & 127
+    return fields.reshape(len(word), -1).astype(np.uint8)  # type: ignore[no-any-return]
+
+
+def seven_bit_planes(name: str, extract: Callable[[bits.U8], Any]) -> dict[str, Plane]:
+    """7-bit numbers [n, 32] as planes of 4, 2 and 1 bits: 28 bytes, as in the file."""
+    return {
+        f"{name}_low": Plane("uint4", 32, lambda raw: extract(raw) & 15),
+        f"{name}_mid": Plane("uint8", 8, lambda raw: bits.fields((extract(raw) >> 4) & 3, 2)),
+        f"{name}_top": Plane("uint8", 4, lambda raw: bits.fields(extract(raw) >> 6, 1)),
+    }
+
+
+def even_signs(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    """Sign factors (1 or 255) of 32 groups of 8 weights, from 7-bit planes "signs_*"."""
+    shape = (grid.rows, -1, 32)
+    high = ops.reshape(ops.gather(HIGH_PAIR, planes["signs_mid"]), shape)
+    top = ops.reshape(ops.gather(SEVENTH, planes["signs_top"]), shape)
+    index = ops.bit_or(ops.bit_or(ops.to_uint8(planes["signs_low"]), high), top)
+    return ops.gather(even_sign_factors(), index)
+
+
+def signed_codes(ops: Ops[Any], magnitudes: Any, signs: Any, grid: Grid, block_size: int) -> Any:
+    """Grid bytes times sign factors modulo 256, plus 128."""
+    shape = (grid.rows, grid.blocks, block_size)
+    return ops.flip(ops.mul(ops.reshape(magnitudes, shape), ops.reshape(signs, shape)), 0x80)
+
+
+def three_bit_planes(name: str, count: int, extract: Callable[[bits.U8], Any]) -> dict[str, Plane]:
+    """3-bit numbers [n, count] as planes of 2 bits and 1 bit."""
+    return {
+        f"{name}_pair": Plane("uint8", count // 4, lambda raw: bits.fields(extract(raw) & 3, 2)),
+        f"{name}_third": Plane("uint8", count // 8, lambda raw: bits.fields(extract(raw) >> 2, 1)),
+    }
+
+
+def three_bits(ops: Ops[Any], planes: Planes, name: str, grid: Grid, count: int) -> Any:
+    """Numbers of `three_bit_planes`: uint8 [rows, GGUF blocks, count]."""
+    shape = (grid.rows, -1, count)
+    pair = ops.reshape(ops.gather(LOW_PAIR, planes[f"{name}_pair"]), shape)
+    return ops.bit_or(pair, ops.reshape(ops.gather(THIRD, planes[f"{name}_third"]), shape))

@@ -1,0 +1,61 @@
+"""IQ1_M: groups of 8 ternary weights from a grid of 2048, each group shifted by an eighth either way.
+
+The shift is finer than a scale's block, so it goes into the codes: 8 * grid +- 1 with an eighth of the scale.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from repack import bits
+from repack.ops import Ops
+from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.tables import grid_bytes
+from repack.types.grids import three_bit_planes, three_bits, words
+
+SHIFTS = bits.bit_table(1, [1, 255])  # +1 or -1 modulo 256
+
+
+def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    index = ops.wide_index(planes["index"], three_bits(ops, planes, "high", grid, 32))
+    values = ops.gather(grid_bytes("IQ1_M", times=8, plus=128), index)
+    shifts = ops.reshape(ops.gather(SHIFTS, planes["shifts"]), (grid.rows, -1, 32, 1))
+    return ops.reshape(ops.add(values, shifts), (grid.rows, grid.blocks, 16))
+
+
+def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    """d * (2 s + 1) / 8."""
+    sub = ops.plus(ops.times(ops.to_float(three_bits(ops, planes, "scales", grid, 16)), 0.25), 0.125)
+    return ops.reshape(ops.mul(sub, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+
+
+def _d(raw: bits.U8) -> bits.F16:
+    """The float16 lies in the top nibbles of the four scale words, lowest nibble first."""
+    top = words(raw[:, 48:56], "<u2") >> 12
+    d: bits.F16 = (top << np.array([0, 4, 8, 12], np.uint16)).sum(axis=1, dtype=np.uint16)[:, None].view("<f2")
+    return d
+
+
+def _sub_scales(raw: bits.U8) -> bits.U8:
+    fields = (words(raw[:, 48:56], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
+    return fields.reshape(len(raw), -1).astype(np.uint8)  # type: ignore[no-any-return]
+
+
+#  0                   32                                               48                                    56
+#  | index: 32 x 8 bit | 32 nibbles: 3 high bits of index, sign of shift | 4 words: 4 x 3 bits of s, 4 of d   |
+#  weight = d * (2 s + 1) * (grid[index] +- 1 / 8)
+IQ1_M = QuantType(
+    "IQ1_M",
+    value="d * (2 s + 1) * (grid[i] +- 1/8)",
+    bits=8,
+    block_size=16,
+    planes={
+        "index": Plane("uint8", 32, lambda raw: raw[:, 0:32]),
+        **three_bit_planes("high", 32, lambda raw: bits.nibbles(raw[:, 32:48]) & 7),
+        "shifts": Plane("uint8", 4, lambda raw: bits.fields(bits.nibbles(raw[:, 32:48]) >> 3, 1)),
+        **three_bit_planes("scales", 16, _sub_scales),
+        "d": Plane("float16", 1, _d),
+    },
+    codes=_codes,
+    scale=_scale,
+)

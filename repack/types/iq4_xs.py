@@ -1,0 +1,34 @@
+"""IQ4_XS: 8 sub-blocks of 32 indices into IQ4_NL's table, with 6-bit sub-scales; 8-bit codes."""
+
+from typing import Any
+
+import numpy as np
+
+from repack import bits
+from repack.ops import Ops
+from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.tables import codebook
+from repack.types.common import six_bit_scale
+
+
+def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    return ops.reshape(ops.gather(codebook("IQ4_NL"), planes["codes"]), (grid.rows, grid.blocks, 32))
+
+
+#  0       2                       4                    8                                           136
+#  | d f16 | high bits of s: 8 x 2 | low of s: nibbles  | 8 runs of 16: low i0..i15, high i16..i31  |
+#  weight = d * (s - 32) * table[i]
+IQ4_XS = QuantType(
+    "IQ4_XS",
+    value="d * (s - 32) * table[i]",
+    bits=8,
+    block_size=32,
+    planes={
+        "codes": Plane("uint8", 128, lambda raw: bits.halves_to_pairs(raw[:, 8:136], run=16)),
+        "scales": Plane("uint4", 8, lambda raw: bits.nibbles(raw[:, 4:8])),
+        "scales_high": Plane("uint8", 2, lambda raw: np.ascontiguousarray(raw[:, 2:4])),
+        "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
+    },
+    codes=_codes,
+    scale=six_bit_scale(8),
+)

@@ -1,0 +1,33 @@
+"""NVFP4: 4 sub-blocks of 16 E2M1 numbers with an E4M3 scale each; 8-bit codes of the doubled numbers."""
+
+from typing import Any
+
+from repack import bits
+from repack.ops import Ops
+from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.tables import codebook, ue4m3_halves
+
+
+def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    return ops.reshape(ops.gather(codebook("NVFP4"), planes["codes"]), (grid.rows, grid.blocks, 16))
+
+
+def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+    """Half of e4m3[s]."""
+    return ops.reshape(ops.gather(ue4m3_halves(), planes["scales"]), (grid.rows, grid.blocks))
+
+
+#  0              4                                           36
+#  | s: 4 x E4M3  | 4 runs of 8: low x0..x7, high x8..x15     |     weight = e4m3[s] * e2m1[x]
+NVFP4 = QuantType(
+    "NVFP4",
+    value="e4m3[s] * e2m1[x]",
+    bits=8,
+    block_size=16,
+    planes={
+        "codes": Plane("uint8", 32, lambda raw: bits.halves_to_pairs(raw[:, 4:36], run=8)),
+        "scales": Plane("uint8", 4, lambda raw: raw[:, 0:4]),
+    },
+    codes=_codes,
+    scale=_scale,
+)
