@@ -3,9 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import onnx_ir as ir
-
-from converters.graph import Graph
+from converters.graph import Graph, Value
 from converters.spec import ModelSpec
 from converters.target import Target
 from converters.weights import Weights
@@ -33,5 +31,5 @@ class Builder:
 class Attend:
     """Inputs that attention layers share: lengths of the sequences and the mask's length, int32."""
 
-    sequence_lengths: ir.Value  # [batch], minus one
-    total_length: ir.Value  # scalar
+    sequence_lengths: Value  # [batch], minus one
+    total_length: Value  # scalar

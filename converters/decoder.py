@@ -1,13 +1,13 @@
 """A ModelSpec and its weights become a graph."""
 
 import numpy as np
-import onnx_ir as ir
 
 from converters.blocks.attention import attention
 from converters.blocks.embedding import embed, head
 from converters.blocks.mlp import gated_mlp
 from converters.blocks.norm import add_rms_norm, rms_norm
 from converters.builder import Attend, Builder
+from converters.graph import Value
 from converters.spec import Layer
 
 
@@ -33,13 +33,13 @@ def build_decoder(b: Builder) -> None:
 
 def _layer(
     b: Builder,
-    x: ir.Value,
-    residual: ir.Value,
+    x: Value,
+    residual: Value,
     layer: Layer,
     index: int,
     attend: Attend,
     following: str,
-) -> tuple[ir.Value, ir.Value]:
+) -> tuple[Value, Value]:
     """One layer on the normed input and the residual stream; returns both for the layer that follows."""
     prefix, hidden = f"blk.{index}", b.spec.hidden
     y = attention(b, x, layer.mixer, index, attend)
@@ -52,7 +52,7 @@ def _layer(
     return add_rms_norm(b, residual, y, following, hidden)
 
 
-def _attend(b: Builder, mask: ir.Value) -> Attend:
+def _attend(b: Builder, mask: Value) -> Attend:
     """What GroupQueryAttention wants to know of the mask, which it must not see itself."""
     g = b.graph
     with g.scope("mask"):

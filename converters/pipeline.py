@@ -9,7 +9,7 @@ from typing import Any
 
 from converters import genai
 from converters.package import DATA, MANIFEST, MODEL, new_folder, sha256_of, write_json
-from converters.plan import EMBEDDED_BYTES, Plan
+from converters.plan import Plan
 from converters.report import Rounding
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 
@@ -70,7 +70,6 @@ def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:
 
 
 def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None) -> None:
-    import onnx_ir as ir
 
     metadata = plan.source.metadata
     properties = {
@@ -82,13 +81,9 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     for key in ("license", "author", "name"):
         if isinstance(value := metadata.get(f"general.{key}"), str):
             properties[key] = value
+    from converters.onnx_file import write_graph
 
-    def callback(tensor: Any, info: Any) -> None:
-        if on_tensor is not None:
-            on_tensor(tensor.name, tensor.nbytes)
-
-    model = plan.graph.model(properties, PRODUCER, tool_version())
-    ir.save(model, work / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
+    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
 
 
 def _manifest(plan: Plan, hashes: list[str], files: dict[str, int]) -> dict[str, Any]:

@@ -12,8 +12,6 @@ from converters.target import Target
 from converters.weights import Weights
 from repack.errors import MobiusError
 
-EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -29,9 +27,8 @@ class Plan:
 
     @property
     def data_bytes(self) -> int:
-        """Size of the external data file: all initializers but the smallest."""
-        sizes = (v.const_value.nbytes for v in self.graph.initializers.values() if v.const_value is not None)
-        return sum(size for size in sizes if size > EMBEDDED_BYTES)
+        """Size of all initializers."""
+        return sum(value.nbytes for value in self.graph.initializers.values())
 
 
 def make_plan(source: GgufFile, target: Target, context_length: int | None = None) -> Plan:

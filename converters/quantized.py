@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
-import onnx_ir as ir
 
-from converters.graph import Graph
+from converters.graph import Graph, Value
 from converters.recorder import Recorder
 from converters.report import TensorRecord, store_as
 from converters.target import Target
@@ -26,16 +25,16 @@ class QuantizedMatrix:
 
     name: str
     layout: Layout
-    codes: ir.Value
-    scale: ir.Value
-    offset: ir.Value | None
-    stored_flat: ir.Value | None = None
+    codes: Value
+    scale: Value
+    offset: Value | None
+    stored_flat: Value | None = None
 
-    def flat_codes(self, graph: Graph) -> ir.Value:
+    def flat_codes(self, graph: Graph) -> Value:
         """The codes as uint8 [rows, bytes of a row], for GatherBlockQuantized."""
         if self.stored_flat is not None:
             return self.stored_flat
-        result: ir.Value = graph.op("Reshape", self.codes, graph.ints(self.layout.rows, self.layout.code_bytes))
+        result: Value = graph.op("Reshape", self.codes, graph.ints(self.layout.rows, self.layout.code_bytes))
         return result
 
 
@@ -54,7 +53,7 @@ def emit_quantized(
         emit = _emit_small if target.storage == "small" else _emit_fast
         made = emit(graph, record, layout, quant, pack, target)
     added = [v for n, v in graph.initializers.items() if n not in before and n.startswith(record.name)]
-    record.stored_bytes = sum(v.const_value.nbytes for v in added if v.const_value is not None)
+    record.stored_bytes = sum(v.nbytes for v in added)
     correction = " + offset" if layout.has_offset else ""
     record.format = f"{layout.bits} bit, block {layout.block_size}{correction}"
     return made
@@ -89,7 +88,7 @@ def _emit_fast(
     return QuantizedMatrix(name, layout, codes, graph.cast(stored, "float32"), offset, flat)
 
 
-class _StoredPlanes(Mapping[str, ir.Value]):
+class _StoredPlanes(Mapping[str, Value]):
     """Planes as initializers, made when a decoder asks for them."""
 
     def __init__(
@@ -97,14 +96,14 @@ class _StoredPlanes(Mapping[str, ir.Value]):
     ) -> None:
         self._graph, self._record, self._layout = graph, record, layout
         self._quant, self._pack, self._dtype = quant, pack, dtype
-        self._made: dict[str, ir.Value] = {}
+        self._made: dict[str, Value] = {}
 
-    def __getitem__(self, plane: str) -> ir.Value:
+    def __getitem__(self, plane: str) -> Value:
         if plane not in self._made:
             self._made[plane] = self._store(plane)
         return self._made[plane]
 
-    def _store(self, plane: str) -> ir.Value:
+    def _store(self, plane: str) -> Value:
         found = self._quant.planes[plane]
         shape = (self._layout.rows, self._layout.columns // self._quant.gguf_block[0], found.count)
 

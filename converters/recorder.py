@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnx_ir as ir
 
-from converters.graph import Graph
+from converters.graph import Graph, Value
 
 
 class Recorder:
@@ -16,82 +15,82 @@ class Recorder:
     def __init__(self, graph: Graph, real: str) -> None:
         self._graph, self._real = graph, real
 
-    def reshape(self, x: ir.Value, shape: tuple[int, ...]) -> ir.Value:
+    def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
         """Reshape."""
-        result: ir.Value = self._graph.op("Reshape", x, self._graph.ints(*shape))
+        result: Value = self._graph.op("Reshape", x, self._graph.ints(*shape))
         return result
 
-    def to_uint8(self, x: ir.Value) -> ir.Value:
+    def to_uint8(self, x: Value) -> Value:
         """Cast to uint8."""
         return self._graph.cast(x, "uint8")
 
-    def to_float(self, x: ir.Value) -> ir.Value:
+    def to_float(self, x: Value) -> Value:
         """Cast to float32, in which products of stored numbers are exact."""
         return self._graph.cast(x, "float32")
 
-    def bit_or(self, x: ir.Value, y: ir.Value) -> ir.Value:
+    def bit_or(self, x: Value, y: Value) -> Value:
         """BitwiseOr."""
         return self._binary("BitwiseOr", x, y)
 
-    def add(self, x: ir.Value, y: ir.Value) -> ir.Value:
+    def add(self, x: Value, y: Value) -> Value:
         """Add."""
         return self._binary("Add", x, y)
 
-    def sub(self, x: ir.Value, y: ir.Value) -> ir.Value:
+    def sub(self, x: Value, y: Value) -> Value:
         """Sub."""
         return self._binary("Sub", x, y)
 
-    def mul(self, x: ir.Value, y: ir.Value) -> ir.Value:
+    def mul(self, x: Value, y: Value) -> Value:
         """Mul."""
         return self._binary("Mul", x, y)
 
-    def times(self, x: ir.Value, factor: float) -> ir.Value:
+    def times(self, x: Value, factor: float) -> Value:
         """Mul with a constant."""
         return self.mul(x, self._graph.constant(f"factor_{factor:g}", np.array(factor, np.float32)))
 
-    def plus(self, x: ir.Value, term: float) -> ir.Value:
+    def plus(self, x: Value, term: float) -> Value:
         """Add of a constant."""
         return self.add(x, self._graph.constant(f"term_{term:g}", np.array(term, np.float32)))
 
-    def bit_xor(self, x: ir.Value, y: ir.Value) -> ir.Value:
+    def bit_xor(self, x: Value, y: Value) -> Value:
         """BitwiseXor."""
         return self._binary("BitwiseXor", x, y)
 
-    def flip(self, x: ir.Value, mask: int) -> ir.Value:
+    def flip(self, x: Value, mask: int) -> Value:
         """BitwiseXor with a constant."""
         return self.bit_xor(x, self._graph.constant(f"mask_{mask}", np.array(mask, np.uint8)))
 
-    def gather(self, table: npt.NDArray[Any], index: ir.Value) -> ir.Value:
+    def gather(self, table: npt.NDArray[Any], index: Value) -> Value:
         """Gather rows of a table, stored once; ONNX wants int32 or int64 indices."""
         rows = self._graph.constant(f"table_{zlib.crc32(table.tobytes()):08x}", table)
-        if index.type is None or index.type.dtype != ir.DataType.INT32:
+        if index.dtype != "int32":
             index = self._graph.cast(index, "int32")
-        result: ir.Value = self._graph.op("Gather", rows, index, axis=0)
+        result: Value = self._graph.op("Gather", rows, index, axis=0)
         return result
 
-    def wide_index(self, low: ir.Value, high: ir.Value) -> ir.Value:
+    def wide_index(self, low: Value, high: Value) -> Value:
         """Cast, Mul and Add in int32."""
         shift = self._graph.constant("index_256", np.array(256, np.int32))
         index = self.add(self._graph.cast(low, "int32"), self.mul(self._graph.cast(high, "int32"), shift))
-        index.type = ir.TensorType(ir.DataType.INT32)
+        index.dtype = "int32"
         return index
 
-    def first(self, x: ir.Value, count: int) -> ir.Value:
+    def first(self, x: Value, count: int) -> Value:
         """Slice along the last axis."""
         ints = self._graph.ints
-        result: ir.Value = self._graph.op("Slice", x, ints(0), ints(count), ints(-1))
+        result: Value = self._graph.op("Slice", x, ints(0), ints(count), ints(-1))
         return result
 
-    def pairs(self, x: ir.Value) -> ir.Value:
+    def pairs(self, x: Value) -> Value:
         """Two strided Slices, the second shifted by a Mul, joined by BitwiseOr."""
         ints = self._graph.ints
         even, odd = (self._graph.op("Slice", x, ints(i), ints(2**31 - 1), ints(-1), ints(2)) for i in (0, 1))
         return self.bit_or(even, self.mul(odd, self._graph.constant("nibble_16", np.array(16, np.uint8))))
 
-    def finish(self, x: ir.Value) -> ir.Value:
+    def finish(self, x: Value) -> Value:
         """Scales or offsets in the graph's activation type."""
         return x if self._real == "float32" else self._graph.cast(x, self._real)
 
-    def _binary(self, op_type: str, x: Any, y: Any) -> ir.Value:
-        result: ir.Value = self._graph.op(op_type, x, y)
+    def _binary(self, op_type: str, x: Any, y: Any) -> Value:
+        result: Value = self._graph.op(op_type, x, y)
         return result

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnx_ir as ir
 
-from converters.graph import Graph
+from converters.graph import Graph, Value
 from converters.quantized import QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord, store_as
 from converters.sources.gguf_file import GgufFile, TensorInfo
@@ -24,7 +23,7 @@ Rows = npt.NDArray[np.intp]
 class DenseMatrix:
     """A float matrix [rows, columns] in the activation type."""
 
-    value: ir.Value
+    value: Value
     rows: int
     columns: int
 
@@ -65,7 +64,7 @@ class Weights:
         self._matrices[name] = made
         return made
 
-    def vector(self, name: str, length: int, order: Rows | None = None) -> ir.Value:
+    def vector(self, name: str, length: int, order: Rows | None = None) -> Value:
         """A 1-D tensor in the activation type."""
         info = self._take(name, (length,))
         record = self.records[name]
@@ -74,7 +73,7 @@ class Weights:
             name, self.target.dtype, (length,),
             lambda: store_as(self._floats(info, order), self.target.dtype, record, "weight"),
         )  # fmt: skip
-        record.stored_bytes = value.const_value.nbytes  # type: ignore[union-attr]
+        record.stored_bytes = value.nbytes
         return value
 
     def array(self, name: str, length: int) -> npt.NDArray[np.float32]:
@@ -121,7 +120,7 @@ class Weights:
             values = read_floats(raw, info.type_name).reshape(info.shape)
         return values[order] if len(info.shape) == 1 and order is not None else values
 
-    def _dense(self, info: TensorInfo, order: Rows | None) -> ir.Value:
+    def _dense(self, info: TensorInfo, order: Rows | None) -> Value:
         """A float matrix; 16-bit floats stay as stored and are widened when the session starts."""
         record, wanted = self.records[info.name], self.target.dtype
         stored = FLOAT_TYPES.get(info.type_name, "")
@@ -138,7 +137,7 @@ class Weights:
                 lambda: store_as(self._floats(info, order), wanted, record, "weight"),
             )  # fmt: skip
         record.format = f"dense {stored}"
-        record.stored_bytes = value.const_value.nbytes  # type: ignore[union-attr]
+        record.stored_bytes = value.nbytes
         return value if stored == wanted else self.graph.cast(value, wanted, name=info.name)
 
 

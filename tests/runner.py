@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 import onnxruntime as ort
 
+from converters.onnx_file import write_graph
 from converters.plan import Plan, make_plan
 from converters.sources.gguf_file import GgufFile
 from converters.target import choose_target
@@ -31,8 +31,7 @@ def export(path: Path, folder: Path, **choices: Any) -> tuple[Plan, TinySession]
     with GgufFile.open(path) as source:
         plan = make_plan(source, choose_target("cpu", **choices), context)
         folder.mkdir(exist_ok=True)
-        model = plan.graph.model({}, "test", "0")
-        ir.save(model, folder / "model.onnx", external_data="model.onnx_data", size_threshold_bytes=1024)
+        write_graph(plan.graph, folder, {}, ("test", "0"))
     return plan, TinySession(folder / "model.onnx")
 
 

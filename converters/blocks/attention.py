@@ -1,19 +1,17 @@
 """Grouped-query attention with rotary embedding and an in-place key/value cache."""
 
-import onnx_ir as ir
-
 from converters.blocks.linear import linear
 from converters.blocks.norm import normalize
 from converters.blocks.rope import rotary_tables, split_half_order
 from converters.builder import Attend, Builder
-from converters.graph import MICROSOFT
+from converters.graph import MICROSOFT, Value
 from converters.spec import Attention
 from converters.weights import Rows
 
 CACHE_AXES = ("batch_size", "past_sequence_length", "total_sequence_length")
 
 
-def attention(b: Builder, x: ir.Value, mixer: Attention, index: int, attend: Attend) -> ir.Value:
+def attention(b: Builder, x: Value, mixer: Attention, index: int, attend: Attend) -> Value:
     """[batch, sequence, hidden] -> [batch, sequence, hidden]; adds layer `index`'s cache to inputs and outputs."""
     g, prefix = b.graph, f"blk.{index}"
     width, kv_width = mixer.heads * mixer.head_dim, mixer.kv_heads * mixer.head_dim
@@ -39,7 +37,7 @@ def attention(b: Builder, x: ir.Value, mixer: Attention, index: int, attend: Att
         return linear(b, y, f"{prefix}.attn_output", b.spec.hidden, width)
 
 
-def _cache_input(b: Builder, mixer: Attention, index: int, part: str) -> ir.Value:
+def _cache_input(b: Builder, mixer: Attention, index: int, part: str) -> Value:
     shape = (CACHE_AXES[0], mixer.kv_heads, CACHE_AXES[1], mixer.head_dim)
     return b.graph.input(f"past_key_values.{index}.{part}", b.target.dtype, shape)
 
@@ -50,11 +48,11 @@ def _order(mixer: Attention, heads: int) -> Rows | None:
     return split_half_order(heads, mixer.head_dim, mixer.rope.dim)
 
 
-def _head_norm(b: Builder, x: ir.Value, mixer: Attention, heads: int, name: str) -> ir.Value:
+def _head_norm(b: Builder, x: Value, mixer: Attention, heads: int, name: str) -> Value:
     """RMS norm over each head's channels."""
     g = b.graph
     weight = b.weights.vector(f"{name}.weight", mixer.head_dim, _order(mixer, 1))
     with g.scope(name.rsplit(".", 1)[-1]):
         split = g.op("Reshape", x, g.ints(0, 0, heads, mixer.head_dim))
-        result: ir.Value = g.op("Reshape", normalize(b, split, weight), g.ints(0, 0, heads * mixer.head_dim))
+        result: Value = g.op("Reshape", normalize(b, split, weight), g.ints(0, 0, heads * mixer.head_dim))
     return result

@@ -1,16 +1,15 @@
 """Token embeddings, quantized or dense, and the head that may share their matrix."""
 
 import numpy as np
-import onnx_ir as ir
 
 from converters.blocks.linear import product
 from converters.builder import Builder
-from converters.graph import MICROSOFT
+from converters.graph import MICROSOFT, Value
 from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix
 
 
-def embed(b: Builder, input_ids: ir.Value) -> ir.Value:
+def embed(b: Builder, input_ids: Value) -> Value:
     """[batch, sequence] token ids -> [batch, sequence, hidden]."""
     matrix = b.weights.matrix("token_embd.weight", (b.spec.vocab, b.spec.hidden))
     with b.graph.scope("embed"):
@@ -21,11 +20,11 @@ def embed(b: Builder, input_ids: ir.Value) -> ir.Value:
         if b.spec.embedding_scale != 1.0:
             factor = np.array(b.spec.embedding_scale, b.target.dtype)
             x = b.graph.op("Mul", x, b.graph.constant("embedding_scale", factor))
-    result: ir.Value = x
+    result: Value = x
     return result
 
 
-def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: ir.Value) -> ir.Value:
+def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> Value:
     """Rows of a quantized matrix, dequantized; the offset, where there is one, is added per block."""
     layout, g = matrix.layout, b.graph
     grid = layout.grid
@@ -46,11 +45,11 @@ def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: ir.Value) 
     offset = g.op("Gather", matrix.offset, input_ids, axis=0)
     blocks = g.op("Reshape", x, g.ints(0, 0, grid.blocks, layout.block_size))
     summed = g.op("Add", blocks, g.op("Unsqueeze", offset, g.ints(-1)))
-    result: ir.Value = g.op("Reshape", summed, g.ints(0, 0, layout.columns))
+    result: Value = g.op("Reshape", summed, g.ints(0, 0, layout.columns))
     return result
 
 
-def _zero_points(b: Builder, matrix: QuantizedMatrix) -> ir.Value:
+def _zero_points(b: Builder, matrix: QuantizedMatrix) -> Value:
     """The implicit zero point written out, since execution providers disagree on the default; one byte stored.
 
     Rows are padded to whole bytes, as the operator demands.
@@ -59,11 +58,11 @@ def _zero_points(b: Builder, matrix: QuantizedMatrix) -> ir.Value:
     row_bytes = -(-layout.grid.blocks * layout.bits // 8)
     byte = {4: 0x88, 8: 0x80}[layout.bits]
     stored = b.graph.constant(f"zero_point_{layout.bits}", np.array([[byte]], np.uint8))
-    result: ir.Value = b.graph.op("Expand", stored, b.graph.ints(layout.rows, row_bytes))
+    result: Value = b.graph.op("Expand", stored, b.graph.ints(layout.rows, row_bytes))
     return result
 
 
-def head(b: Builder, x: ir.Value) -> ir.Value:
+def head(b: Builder, x: Value) -> Value:
     """[batch, sequence, hidden] -> float32 logits [batch, sequence, vocab]."""
     name = "token_embd.weight" if b.spec.tied_head else "output.weight"
     g = b.graph

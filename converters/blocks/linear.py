@@ -1,14 +1,12 @@
 """Matrix products: MatMulNBits with the block-sum correction, or a float MatMul."""
 
-import onnx_ir as ir
-
 from converters.builder import Builder
-from converters.graph import MICROSOFT
+from converters.graph import MICROSOFT, Value
 from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix, Matrix, Rows
 
 
-def linear(b: Builder, x: ir.Value, prefix: str, rows: int, columns: int, order: Rows | None = None) -> ir.Value:
+def linear(b: Builder, x: Value, prefix: str, rows: int, columns: int, order: Rows | None = None) -> Value:
     """x [..., columns] @ (`prefix`.weight [rows, columns]).T, plus `prefix`.bias where the file has one."""
     y = product(b, x, b.weights.matrix(f"{prefix}.weight", (rows, columns), order))
     if f"{prefix}.bias" in b.weights:
@@ -16,7 +14,7 @@ def linear(b: Builder, x: ir.Value, prefix: str, rows: int, columns: int, order:
     return y
 
 
-def product(b: Builder, x: ir.Value, matrix: Matrix) -> ir.Value:
+def product(b: Builder, x: Value, matrix: Matrix) -> Value:
     """x [..., columns] @ matrix.T."""
     if isinstance(matrix, DenseMatrix):
         return _transposed_matmul(b, x, matrix.value)
@@ -25,21 +23,21 @@ def product(b: Builder, x: ir.Value, matrix: Matrix) -> ir.Value:
         return y
     sums = b.shared((x, matrix.layout.block_size), lambda: _block_sums(b, x, matrix))
     correction = _transposed_matmul(b, sums, matrix.offset)
-    result: ir.Value = b.graph.op("Add", y, correction)
+    result: Value = b.graph.op("Add", y, correction)
     return result
 
 
-def _transposed_matmul(b: Builder, x: ir.Value, weight: ir.Value) -> ir.Value:
+def _transposed_matmul(b: Builder, x: Value, weight: Value) -> Value:
     """x @ weight.T without moving the weight, which stays as the GGUF has it."""
-    result: ir.Value = b.graph.op("FusedMatMul", x, weight, domain=MICROSOFT, transB=1)
+    result: Value = b.graph.op("FusedMatMul", x, weight, domain=MICROSOFT, transB=1)
     return result
 
 
-def _matmul_nbits(b: Builder, x: ir.Value, matrix: QuantizedMatrix) -> ir.Value:
+def _matmul_nbits(b: Builder, x: Value, matrix: QuantizedMatrix) -> Value:
     layout = matrix.layout
-    plain = {b.graph.is_plain(matrix.codes), b.graph.is_plain(matrix.scale)}
-    assert len(plain) == 1, f"{matrix.name}: constant codes beside derived scales give wrong results"
-    result: ir.Value = b.graph.op(
+    derived = {matrix.codes.derived, matrix.scale.derived}
+    assert len(derived) == 1, f"{matrix.name}: constant codes beside derived scales give wrong results"
+    result: Value = b.graph.op(
         "MatMulNBits",
         x,
         matrix.codes,
@@ -54,9 +52,9 @@ def _matmul_nbits(b: Builder, x: ir.Value, matrix: QuantizedMatrix) -> ir.Value:
     return result
 
 
-def _block_sums(b: Builder, x: ir.Value, matrix: QuantizedMatrix) -> ir.Value:
+def _block_sums(b: Builder, x: Value, matrix: QuantizedMatrix) -> Value:
     """Sum of x over each block: [..., columns] -> [..., blocks]."""
     blocks = b.graph.ints(0, 0, matrix.layout.grid.blocks, matrix.layout.block_size)
     grouped = b.graph.op("Reshape", x, blocks, name="blocks")
-    result: ir.Value = b.graph.op("ReduceSum", grouped, b.graph.ints(-1), name="blocks", keepdims=0)
+    result: Value = b.graph.op("ReduceSum", grouped, b.graph.ints(-1), name="blocks", keepdims=0)
     return result

@@ -1,14 +1,12 @@
 """Gated feed-forward."""
 
-import onnx_ir as ir
-
 from converters.blocks.linear import linear
 from converters.builder import Builder
-from converters.graph import MICROSOFT
+from converters.graph import MICROSOFT, Value
 from converters.spec import GatedMlp
 
 
-def gated_mlp(b: Builder, x: ir.Value, mlp: GatedMlp, prefix: str) -> ir.Value:
+def gated_mlp(b: Builder, x: Value, mlp: GatedMlp, prefix: str) -> Value:
     """down(activation(gate(x)) * up(x)): [..., hidden] -> [..., hidden]."""
     hidden = b.spec.hidden
     with b.graph.scope("mlp"):
@@ -18,9 +16,9 @@ def gated_mlp(b: Builder, x: ir.Value, mlp: GatedMlp, prefix: str) -> ir.Value:
         return linear(b, mixed, f"{prefix}.ffn_down", hidden, mlp.width)
 
 
-def activation(b: Builder, x: ir.Value, kind: str) -> ir.Value:
+def activation(b: Builder, x: Value, kind: str) -> Value:
     """SiLU, or GELU in its tanh approximation."""
-    result: ir.Value
+    result: Value
     if kind == "silu":  # QuickGelu is x * sigmoid(alpha x)
         result = b.graph.op("QuickGelu", x, domain=MICROSOFT, alpha=1.0)
     else:

@@ -1,26 +1,24 @@
 """Root-mean-square norms, alone or fused with the residual addition."""
 
-import onnx_ir as ir
-
 from converters.builder import Builder
-from converters.graph import MICROSOFT
+from converters.graph import MICROSOFT, Value
 
 
-def rms_norm(b: Builder, x: ir.Value, name: str, width: int) -> ir.Value:
+def rms_norm(b: Builder, x: Value, name: str, width: int) -> Value:
     """x / rms(x) * weight over the last axis; the stored weight already holds any offset."""
     weight = b.weights.vector(f"{name}.weight", width)
     return normalize(b, x, weight)
 
 
-def normalize(b: Builder, x: ir.Value, weight: ir.Value) -> ir.Value:
+def normalize(b: Builder, x: Value, weight: Value) -> Value:
     """RMS norm with a given weight."""
-    result: ir.Value = b.graph.op(
+    result: Value = b.graph.op(
         "SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=b.spec.norm_epsilon, stash_type=1
     )
     return result
 
 
-def add_rms_norm(b: Builder, residual: ir.Value, x: ir.Value, name: str, width: int) -> tuple[ir.Value, ir.Value]:
+def add_rms_norm(b: Builder, residual: Value, x: Value, name: str, width: int) -> tuple[Value, Value]:
     """(norm(residual + x), residual + x) in one node."""
     outputs = b.graph.op(
         "SkipSimplifiedLayerNormalization",

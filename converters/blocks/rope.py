@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-import onnx_ir as ir
 
 from converters.builder import Builder
+from converters.graph import Value
 from converters.spec import LinearScaling, Rope, YarnScaling
 
 F64 = npt.NDArray[np.float64]
@@ -49,13 +49,13 @@ def magnitude(rope: Rope) -> float:
     return rope.magnitude * (1 + 0.1 * math.log(rope.scaling.factor))
 
 
-def rotary_tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
+def rotary_tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
     """cos and sin [context, dim / 2], computed in float64 when a session starts: the file holds dim / 2 numbers."""
-    tables: tuple[ir.Value, ir.Value] = b.shared(("rope", rope), lambda: _tables(b, rope))
+    tables: tuple[Value, Value] = b.shared(("rope", rope), lambda: _tables(b, rope))
     return tables
 
 
-def _tables(b: Builder, rope: Rope) -> tuple[ir.Value, ir.Value]:
+def _tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
     g = b.graph
     factors = b.shared(
         ("array", rope.factors),

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx_ir as ir
 import onnxruntime as ort
 import pytest
 
@@ -12,6 +11,7 @@ from converters.blocks.embedding import _gather_quantized
 from converters.blocks.linear import _matmul_nbits, product
 from converters.builder import Builder
 from converters.graph import Graph
+from converters.onnx_file import write_graph
 from converters.quantized import QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord
 from converters.spec import ModelSpec
@@ -45,16 +45,11 @@ def session(
     ids = graph.input("ids", "int64", ("batch", "tokens"))
     graph.output(product(builder, x, matrix), "y", "float32", ("batch", "sequence", rows))
     graph.output(_gather_quantized(builder, matrix, ids), "rows", "float32", ("batch", "tokens", columns))
-    ir.save(
-        graph.model({}, "test", "0"),
-        folder / "m.onnx",
-        external_data="m.onnx_data",
-        size_threshold_bytes=1024,
-    )
+    write_graph(graph, folder, {}, ("test", "0"))
     options = ort.SessionOptions()
     options.graph_optimization_level = LEVELS[optimization]
     options.log_severity_level = 3
-    loaded = ort.InferenceSession(str(folder / "m.onnx"), options, providers=["CPUExecutionProvider"])
+    loaded = ort.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
     return loaded, reference(raw, name), record
 
 
