@@ -38,7 +38,16 @@ def write_graph(
         if on_tensor is not None:
             on_tensor(tensor.name or "", tensor.nbytes)
 
-    ir.save(model, folder / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
+    try:
+        ir.save(model, folder / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
+    except ir.serde.SerdeError as error:  # onnx_ir's wrapping of what an embedded weight raised
+        raise _innermost(error) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
 
 
 def _graph(graph: Graph) -> ir.Graph:

@@ -48,6 +48,8 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
     graph = Graph(spec.architecture)
     weights = Weights(source, graph, target)
     build_decoder(Builder(graph, weights, spec, target, context))
+    if aside := weights.set_aside("input_scale", "unused, as in llama.cpp"):
+        warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
     return Plan(source, spec, target, context, graph, weights, tuple(warnings))
 

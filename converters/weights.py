@@ -82,6 +82,16 @@ class Weights:
         self.records[name].format = "folded into a table"
         return self._floats(info, None)
 
+    def set_aside(self, suffix: str, reason: str) -> int:
+        """Name tensors `X.suffix` beside a weight `X.weight` as deliberately unused; returns how many."""
+        count = 0
+        for name, info in self.source.tensors.items():
+            stem = name.removesuffix(suffix)
+            if name not in self.records and stem != name and f"{stem}weight" in self.records:
+                self.records[name] = TensorRecord(name, info.type_name, info.shape, info.nbytes or 0, reason)
+                count += 1
+        return count
+
     def unused(self) -> list[str]:
         """Tensors that nothing asked for."""
         return [name for name in self.source.tensors if name not in self.records]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from converters.blocks.linear import product
+from converters.blocks.linear import product, result_scale
 from converters.builder import Builder
 from converters.graph import MICROSOFT, Value
 from converters.quantized import QuantizedMatrix
@@ -68,6 +68,8 @@ def head(b: Builder, x: Value) -> Value:
     g = b.graph
     with g.scope("lm_head"):
         logits = product(b, x, b.weights.matrix(name, (b.spec.vocab, b.spec.hidden)))
+        if not b.spec.tied_head:
+            logits = result_scale(b, logits, "output")
         if "output.bias" in b.weights:
             logits = g.op("Add", logits, b.weights.vector("output.bias", b.spec.vocab))
         if b.spec.final_softcap:

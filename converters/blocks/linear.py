@@ -4,14 +4,30 @@ from converters.builder import Builder
 from converters.graph import MICROSOFT, Value
 from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix, Matrix, Rows
+from repack.errors import MobiusError
 
 
 def linear(b: Builder, x: Value, prefix: str, rows: int, columns: int, order: Rows | None = None) -> Value:
     """x [..., columns] @ (`prefix`.weight [rows, columns]).T, plus `prefix`.bias where the file has one."""
-    y = product(b, x, b.weights.matrix(f"{prefix}.weight", (rows, columns), order))
+    y = result_scale(b, product(b, x, b.weights.matrix(f"{prefix}.weight", (rows, columns), order)), prefix)
     if f"{prefix}.bias" in b.weights:
+        if ".ffn_" in prefix and f"{prefix}.scale" in b.weights:  # llama.cpp scales after this bias, or stops
+            raise MobiusError(f"{prefix} has both a bias and a scale", "the order of the two is not defined")
         y = b.graph.op("Add", y, b.weights.vector(f"{prefix}.bias", rows, order))
     return y
+
+
+def result_scale(b: Builder, y: Value, prefix: str) -> Value:
+    """y times `prefix`.scale, the second-level scale of NVFP4 and others, where the file has one.
+
+    The product of the matrix is scaled, not its blocks, as in llama.cpp: exact whatever the scale is.
+    """
+    name = f"{prefix}.scale"
+    if name not in b.weights:
+        return y
+    result: Value = b.graph.op("Mul", y, b.weights.vector(name, 1))
+    b.weights.records[name].format = f"multiplies the result, {b.target.dtype}"
+    return result
 
 
 def product(b: Builder, x: Value, matrix: Matrix) -> Value:

@@ -26,7 +26,8 @@ TENSOR_TYPES: dict[int, TensorType] = {
     _NUMBERS[name]: TensorType(name, block, size) for name, (block, size) in BLOCK_SIZES.items()
 }
 
-# Numbers that llama.cpp gave up and never uses again, with the type to look for instead.
+# Numbers that llama.cpp gave up and never uses again, with the type to look for instead. The first two ended in
+# spring 2023, before GGUF; the others with llama.cpp's pull request 10446 of 7 December 2024.
 RETIRED_TYPES: dict[int, tuple[str, str]] = {
     4: ("Q4_2", "Q4_0"),
     5: ("Q4_3", "Q4_1"),
@@ -50,8 +51,9 @@ def unreadable_type(type_id: int) -> tuple[str, str]:
     """Say why tensors of a type outside TENSOR_TYPES cannot be read: (reason, hint)."""
     if type_id in RETIRED_TYPES:
         name, instead = RETIRED_TYPES[type_id]
+        readers = "no llama.cpp that reads GGUF knows it" if type_id < 6 else "releases before 7 December 2024 read it"
         return (
-            f"type {type_id} ({name}), which llama.cpp has removed",
+            f"type {type_id} ({name}), which llama.cpp has removed ({readers})",
             f"Download a {instead} file of this model instead.",
         )
     return (
