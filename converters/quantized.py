@@ -28,12 +28,9 @@ class QuantizedMatrix:
     codes: Value
     scale: Value
     offset: Value | None
-    stored_flat: Value | None = None
 
     def flat_codes(self, graph: Graph) -> Value:
         """The codes as uint8 [rows, bytes of a row], for GatherBlockQuantized."""
-        if self.stored_flat is not None:
-            return self.stored_flat
         result: Value = graph.op("Reshape", self.codes, graph.ints(self.layout.rows, self.layout.code_bytes))
         return result
 
@@ -66,26 +63,22 @@ def _emit_fast(
     name, grid = record.name, layout.grid
     shape = (grid.rows, grid.blocks)
     block_bytes = layout.code_bytes // grid.blocks
-    widen = quant.float16_scale is not None and target.dtype == "float32"
     offset = None
     if quant.offset is not None:
         offset = graph.initializer(
-            f"{name}.offset", target.dtype, shape,
+            f"{name}.offset",
+            target.dtype,
+            shape,
             lambda: store_as(pack().offset(), target.dtype, record, "offset"),
-        )  # fmt: skip
-    if not widen:
-        codes = graph.initializer(f"{name}.codes", "uint8", (*shape, block_bytes), lambda: pack().codes())
-        scale = graph.initializer(
-            f"{name}.scale", target.dtype, shape,
-            lambda: store_as(pack().scale(), target.dtype, record, "scale"),
-        )  # fmt: skip
-        return QuantizedMatrix(name, layout, codes, scale, offset)
-    flat = graph.initializer(f"{name}.codes", "uint8", (grid.rows, layout.code_bytes), lambda: pack().codes())
-    stored = graph.initializer(
-        f"{name}.scale", "float16", shape, lambda: store_as(pack().scale(), "float16", record, "scale")
-    )
-    codes = graph.op("Reshape", flat, graph.ints(*shape, block_bytes))  # derived, because the scale is
-    return QuantizedMatrix(name, layout, codes, graph.cast(stored, "float32"), offset, flat)
+        )
+    dtype = "float16" if quant.float16_scale is not None else target.dtype
+    codes = graph.initializer(f"{name}.codes", "uint8", (*shape, block_bytes), lambda: pack().codes())
+    scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: store_as(pack().scale(), dtype, record, "scale"))
+    if dtype != target.dtype:
+        # The codes must be derived as the scale is. An Identity costs nothing: where a session folds the Cast,
+        # it first drops the Identity.
+        codes, scale = graph.op("Identity", codes), graph.cast(scale, target.dtype)
+    return QuantizedMatrix(name, layout, codes, scale, offset)
 
 
 class _StoredPlanes(Mapping[str, Value]):
