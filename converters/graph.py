@@ -17,6 +17,7 @@ DTYPES: dict[str, tuple[int, int]] = {
     "float32": (32, 1),
     "uint8": (8, 2),
     "int8": (8, 3),
+    "uint16": (16, 4),
     "int32": (32, 6),
     "int64": (64, 7),
     "float16": (16, 10),

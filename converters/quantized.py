@@ -124,7 +124,7 @@ def _emit_small(
     """Planes as the GGUF holds them, and the nodes that unfold them when a session starts."""
     ops = Recorder(graph, target.dtype)
     planes = _StoredPlanes(graph, record, layout, quant, pack, target.dtype)
-    codes = quant.codes(ops, planes, layout.grid)
+    codes = ops.codes(quant.codes(ops, planes, layout.grid))
     scale = ops.finish(quant.scale(ops, planes, layout.grid))
     offset = ops.finish(quant.offset(ops, planes, layout.grid)) if quant.offset is not None else None
     return QuantizedMatrix(record.name, layout, codes, scale, offset)

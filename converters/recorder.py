@@ -1,5 +1,6 @@
 """The decoders' array operations, recorded as ONNX nodes that ONNX Runtime folds when a session starts."""
 
+import math
 import zlib
 from typing import Any
 
@@ -14,19 +15,24 @@ class Recorder:
 
     def __init__(self, graph: Graph, real: str) -> None:
         self._graph, self._real = graph, real
+        self._taken: set[Value] = set()  # initializers that a node has read in the shape they have
 
     def reshape(self, x: Value, shape: tuple[int, ...]) -> Value:
-        """Reshape."""
+        """Reshape; a plane that no node has taken yet is simply stored in the new shape."""
+        if x.compute is not None and x.shape is not None and x not in self._taken:
+            size, known = math.prod(int(n) for n in x.shape), math.prod(n for n in shape if n >= 0)
+            x.shape = tuple(size // known if n < 0 else n for n in shape)
+            return x
         result: Value = self._graph.op("Reshape", x, self._graph.ints(*shape))
         return result
 
     def to_uint8(self, x: Value) -> Value:
         """Cast to uint8."""
-        return self._graph.cast(x, "uint8")
+        return self._cast(x, "uint8")
 
     def to_float(self, x: Value) -> Value:
         """Cast to float32, in which products of stored numbers are exact."""
-        return self._graph.cast(x, "float32")
+        return self._cast(x, "float32")
 
     def bit_or(self, x: Value, y: Value) -> Value:
         """BitwiseOr."""
@@ -56,22 +62,18 @@ class Recorder:
         """BitwiseXor."""
         return self._binary("BitwiseXor", x, y)
 
-    def flip(self, x: Value, mask: int) -> Value:
-        """BitwiseXor with a constant."""
-        return self.bit_xor(x, self._graph.constant(f"mask_{mask}", np.array(mask, np.uint8)))
-
     def gather(self, table: npt.NDArray[Any], index: Value) -> Value:
         """Gather rows of a table, stored once; ONNX wants int32 or int64 indices."""
         rows = self._graph.constant(f"table_{zlib.crc32(table.tobytes()):08x}", table)
         if index.dtype != "int32":
-            index = self._graph.cast(index, "int32")
+            index = self._cast(index, "int32")
         result: Value = self._graph.op("Gather", rows, index, axis=0)
         return result
 
     def wide_index(self, low: Value, high: Value) -> Value:
         """Cast, Mul and Add in int32."""
         shift = self._graph.constant("index_256", np.array(256, np.int32))
-        index = self.add(self._graph.cast(low, "int32"), self.mul(self._graph.cast(high, "int32"), shift))
+        index = self.add(self._cast(low, "int32"), self.mul(self._cast(high, "int32"), shift))
         index.dtype = "int32"
         return index
 
@@ -87,10 +89,20 @@ class Recorder:
         even, odd = (self._graph.op("Slice", x, ints(i), ints(2**31 - 1), ints(-1), ints(2)) for i in (0, 1))
         return self.bit_or(even, self.mul(odd, self._graph.constant("nibble_16", np.array(16, np.uint8))))
 
+    def codes(self, x: Value) -> Value:
+        """Codes as a derived value, as their scales are; see `converters.quantized`."""
+        result: Value = x if x.derived else self._graph.op("Identity", x)
+        return result
+
     def finish(self, x: Value) -> Value:
         """Scales or offsets in the graph's activation type."""
         return x if self._real == "float32" else self._graph.cast(x, self._real)
 
-    def _binary(self, op_type: str, x: Any, y: Any) -> Value:
+    def _cast(self, x: Value, dtype: str) -> Value:
+        self._taken.add(x)
+        return self._graph.cast(x, dtype)
+
+    def _binary(self, op_type: str, x: Value, y: Value) -> Value:
+        self._taken.update((x, y))
         result: Value = self._graph.op(op_type, x, y)
         return result

@@ -96,3 +96,8 @@ def strided_fields(raw: U8, width: int, run: int) -> U8:
 def nibbles(raw: U8) -> U8:
     """Low nibble, then high nibble of each byte: [n, k] -> [n, 2 k]."""
     return pair_unpack(raw)
+
+
+def words(raw: U8, dtype: str) -> Any:
+    """Little-endian words: uint8 [n, k] -> [n, k / size]."""
+    return np.ascontiguousarray(raw).view(dtype)

@@ -58,10 +58,6 @@ class Ops(Protocol[A]):
         """Bitwise exclusive or."""
         ...
 
-    def flip(self, x: A, mask: int) -> A:
-        """Exclusive or of bytes with a constant."""
-        ...
-
     def gather(self, table: Array, index: A) -> A:
         """Rows of a table: table [n, k] (or [n]) of any type, index [...] below n -> [..., k] (or [...])."""
         ...
@@ -130,10 +126,6 @@ class NumpyOps:
     def bit_xor(self, x: Array, y: Array) -> Array:
         """Bitwise exclusive or."""
         return np.bitwise_xor(x, y)
-
-    def flip(self, x: Array, mask: int) -> Array:
-        """Exclusive or with a constant."""
-        return np.bitwise_xor(x, np.uint8(mask))
 
     def gather(self, table: Array, index: Array) -> Array:
         """Rows of a table; a float table in the real type."""

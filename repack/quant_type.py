@@ -16,7 +16,7 @@ from repack.ops import Ops
 class Plane:
     """A part of the blocks as it is stored: `count` elements of `dtype` per GGUF block.
 
-    `dtype` is "uint8", "int8", "uint4" (extracted one value per byte, stored two) or "float16".
+    `dtype` is "uint8", "int8", "uint16", "uint4" (extracted one value per byte, stored two) or "float16".
     """
 
     dtype: str
@@ -26,7 +26,7 @@ class Plane:
     @property
     def nbytes(self) -> int:
         """Stored bytes per GGUF block."""
-        return {"uint8": 2, "int8": 2, "uint4": 1, "float16": 4}[self.dtype] * self.count // 2
+        return {"uint8": 2, "int8": 2, "uint4": 1, "float16": 4, "uint16": 4}[self.dtype] * self.count // 2
 
 
 @dataclass(frozen=True)

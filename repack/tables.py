@@ -13,10 +13,13 @@ F32 = npt.NDArray[np.float32]
 
 @cache
 def codebook(type_name: str) -> U8:
-    """[256, 2]: a byte of two indices -> two table values + 128, for types with 16 values."""
-    values = np.array(getattr(gguf.quants, type_name).kvalues, np.int16) + 128
-    byte = np.arange(256)
-    return values[np.stack([byte & 15, byte >> 4], axis=1)].astype(np.uint8)
+    """[65536, 4]: a word of four indices -> four table values + 128, for types with 16 values.
+
+    Four at a time, because what a session gathers with must be int32: this keeps that at a byte per weight.
+    """
+    values = (np.array(getattr(gguf.quants, type_name).kvalues, np.int16) + 128).astype(np.uint8)
+    word = np.arange(65536)
+    return values[np.stack([(word >> shift) & 15 for shift in (0, 4, 8, 12)], axis=1)]
 
 
 @cache
@@ -34,6 +37,13 @@ def grid_bytes(type_name: str, times: int = 1, plus: int = 0) -> U8:
 
 
 @cache
+def centred_grid(type_name: str) -> U8:
+    """The magnitudes of a grid + 128, in fours: [entries, 2, 4], or [entries, 4] for grids of four."""
+    values = grid_bytes(type_name, plus=128)
+    return values if values.shape[1] == 4 else values.reshape(-1, 2, 4)
+
+
+@cache
 def grid_pairs(type_name: str, halve: bool, plus: int) -> U8:
     """The grid as 4-bit codes in pairs: (values + plus) / (2 if halve else 1)."""
     codes = (grid(type_name) + plus) // (2 if halve else 1)
@@ -42,21 +52,21 @@ def grid_pairs(type_name: str, halve: bool, plus: int) -> U8:
 
 @cache
 def sign_factors() -> U8:
-    """[256, 8]: bit set -> 255, that is -1 modulo 256; clear -> 1."""
-    return bit_table(1, [1, 255])
+    """[256, 2, 4]: bit set -> 255, that is -1 modulo 256; clear -> 1."""
+    return bit_table(1, [1, 255]).reshape(256, 2, 4)
 
 
 @cache
 def even_sign_factors() -> U8:
-    """[128, 8]: as `sign_factors`, from 7 bits whose eighth makes the number of minus signs even."""
+    """[128, 2, 4]: as `sign_factors`, from 7 bits whose eighth makes the number of minus signs even."""
     signs = np.frombuffer(gguf.quants.IQ2_XXS.ksigns, np.uint8)
     return sign_factors()[signs]
 
 
 @cache
 def sign_complements() -> U8:
-    """[256, 4]: bits to masks of nibble pairs; xor with 15 turns code c into 15 - c."""
-    return pair_pack(bit_table(1, [0, 15]))
+    """[256, 2, 2]: bits to masks of nibble pairs; xor with 15 turns code c into 15 - c."""
+    return pair_pack(bit_table(1, [0, 15])).reshape(256, 2, 2)
 
 
 @cache

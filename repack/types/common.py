@@ -18,10 +18,9 @@ def flat_codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
 
 def five_bit_codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     """A 4-bit plane and a 1-bit plane -> q + 112."""
-    shape = (grid.rows, grid.blocks, 32)
-    low = ops.reshape(ops.to_uint8(planes["low"]), shape)
-    high = ops.reshape(ops.gather(HIGH_BIT, planes["high"]), shape)
-    return ops.bit_or(low, high)
+    low = ops.to_uint8(ops.reshape(planes["low"], (grid.rows, grid.blocks, 4, 8)))
+    high = ops.gather(HIGH_BIT, ops.reshape(planes["high"], (grid.rows, grid.blocks, 4)))
+    return ops.reshape(ops.bit_or(low, high), (grid.rows, grid.blocks, 32))
 
 
 def per_block(ops: Ops[Any], plane: Any, grid: Grid) -> Any:

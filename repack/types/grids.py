@@ -17,11 +17,6 @@ THIRD = bits.bit_table(1, [0, 4])
 ONE_BIT = bits.bit_table(1, [0, 1])
 
 
-def words(raw: bits.U8, dtype: str) -> Any:
-    """Little-endian words: uint8 [n, k] -> [n, k / size]."""
-    return np.ascontiguousarray(raw).view(dtype)
-
-
 def packed_signs(word: Any) -> bits.U8:
     """Four 7-bit sign indices from the low 28 bits of each word: [n, 8] -> [n, 32]."""
     fields = (word[:, :, None] >> np.array([0, 7, 14, 21], np.uint32)) & 127
@@ -38,7 +33,7 @@ def seven_bit_planes(name: str, extract: Callable[[bits.U8], Any]) -> dict[str, 
 
 
 def even_signs(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    """Sign factors (1 or 255) of 32 groups of 8 weights, from 7-bit planes "signs_*"."""
+    """Sign factors (1 or 255) of 32 groups of 8 weights, from 7-bit planes "signs_*": [rows, n, 32, 2, 4]."""
     shape = (grid.rows, -1, 32)
     high = ops.reshape(ops.gather(HIGH_PAIR, planes["signs_mid"]), shape)
     top = ops.reshape(ops.gather(SEVENTH, planes["signs_top"]), shape)
@@ -46,10 +41,9 @@ def even_signs(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     return ops.gather(even_sign_factors(), index)
 
 
-def signed_codes(ops: Ops[Any], magnitudes: Any, signs: Any, grid: Grid, block_size: int) -> Any:
-    """Grid bytes times sign factors modulo 256, plus 128."""
-    shape = (grid.rows, grid.blocks, block_size)
-    return ops.flip(ops.mul(ops.reshape(magnitudes, shape), ops.reshape(signs, shape)), 0x80)
+def signed_codes(ops: Ops[Any], centred: Any, signs: Any, grid: Grid, block_size: int) -> Any:
+    """Grid bytes + 128 times sign factors, modulo 256: 128 + v or 128 - v. Shapes [rows, n, 32, 2, 4]."""
+    return ops.reshape(ops.mul(centred, signs), (grid.rows, grid.blocks, block_size))
 
 
 def three_bit_planes(name: str, count: int, extract: Callable[[bits.U8], Any]) -> dict[str, Plane]:

@@ -11,7 +11,7 @@ from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
 from repack.tables import grid_bytes
-from repack.types.grids import three_bit_planes, three_bits, words
+from repack.types.grids import three_bit_planes, three_bits
 
 SHIFTS = bits.bit_table(1, [1, 255])  # +1 or -1 modulo 256
 
@@ -31,13 +31,13 @@ def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
 
 def _d(raw: bits.U8) -> bits.F16:
     """The float16 lies in the top nibbles of the four scale words, lowest nibble first."""
-    top = words(raw[:, 48:56], "<u2") >> 12
+    top = bits.words(raw[:, 48:56], "<u2") >> 12
     d: bits.F16 = (top << np.array([0, 4, 8, 12], np.uint16)).sum(axis=1, dtype=np.uint16)[:, None].view("<f2")
     return d
 
 
 def _sub_scales(raw: bits.U8) -> bits.U8:
-    fields = (words(raw[:, 48:56], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
+    fields = (bits.words(raw[:, 48:56], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
     return fields.reshape(len(raw), -1).astype(np.uint8)  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,7 @@ from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
 from repack.tables import grid_pairs
-from repack.types.grids import three_bit_planes, three_bits, words
+from repack.types.grids import three_bit_planes, three_bits
 
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
@@ -29,7 +29,7 @@ def _times(table: Any, ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
 
 
 def _high(raw: bits.U8) -> bits.U8:
-    fields = (words(raw[:, 34:50], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
+    fields = (bits.words(raw[:, 34:50], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
     return fields.reshape(len(raw), -1).astype(np.uint8)  # type: ignore[no-any-return]
 
 
@@ -44,7 +44,7 @@ IQ1_S = QuantType(
     planes={
         "index": Plane("uint8", 32, lambda raw: raw[:, 2:34]),
         **three_bit_planes("high", 32, _high),
-        "scales": Plane("uint4", 8, lambda raw: (words(raw[:, 34:50], "<u2") >> 12).astype("u1")),
+        "scales": Plane("uint4", 8, lambda raw: (bits.words(raw[:, 34:50], "<u2") >> 12).astype("u1")),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
     },
     codes=_codes,

@@ -5,18 +5,18 @@ from typing import Any
 from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
-from repack.tables import grid_bytes
+from repack.tables import centred_grid
 from repack.types.common import odd_scale
-from repack.types.grids import even_signs, packed_signs, seven_bit_planes, signed_codes, words
+from repack.types.grids import even_signs, packed_signs, seven_bit_planes, signed_codes
 
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    magnitudes = ops.gather(grid_bytes("IQ2_XXS"), planes["index"])
+    magnitudes = ops.gather(centred_grid("IQ2_XXS"), planes["index"])
     return signed_codes(ops, magnitudes, even_signs(ops, planes, grid), grid, 32)
 
 
 def _pairs(raw: bits.U8) -> Any:
-    return words(raw[:, 2:66], "<u4").reshape(len(raw), 8, 2)
+    return bits.words(raw[:, 2:66], "<u4").reshape(len(raw), 8, 2)
 
 
 #  0       2                                                                                           66
@@ -28,7 +28,7 @@ IQ2_XXS = QuantType(
     bits=8,
     block_size=32,
     planes={
-        "index": Plane("uint8", 32, lambda raw: words(_pairs(raw)[:, :, 0], "u1")),
+        "index": Plane("uint8", 32, lambda raw: bits.words(_pairs(raw)[:, :, 0], "u1")),
         **seven_bit_planes("signs", lambda raw: packed_signs(_pairs(raw)[:, :, 1])),
         "scales": Plane("uint4", 8, lambda raw: (_pairs(raw)[:, :, 1] >> 28).astype("u1")),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),

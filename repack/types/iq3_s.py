@@ -12,11 +12,12 @@ from repack.types.grids import ONE_BIT
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     """(v + 15) / 2 of an odd v in -15..15; minus is the complement 15 - c."""
-    high = ops.reshape(ops.gather(ONE_BIT, planes["index_high"]), (grid.rows, -1, 64))
-    index = ops.wide_index(planes["index"], high)
-    shape = (grid.rows, grid.blocks, 16)
-    magnitudes = ops.reshape(ops.gather(grid_pairs("IQ3_S", halve=True, plus=15), index), shape)
-    return ops.bit_xor(magnitudes, ops.reshape(ops.gather(sign_complements(), planes["signs"]), shape))
+    groups = (grid.rows, -1, 32, 2)
+    high = ops.reshape(ops.gather(ONE_BIT, planes["index_high"]), groups)
+    index = ops.wide_index(ops.reshape(planes["index"], groups), high)
+    magnitudes = ops.gather(grid_pairs("IQ3_S", halve=True, plus=15), index)
+    codes = ops.bit_xor(magnitudes, ops.gather(sign_complements(), planes["signs"]))
+    return ops.reshape(codes, (grid.rows, grid.blocks, 16))
 
 
 #  0       2                   66                      74               106             110

@@ -5,18 +5,18 @@ from typing import Any
 from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
-from repack.tables import grid_bytes
+from repack.tables import centred_grid
 from repack.types.common import odd_scale
-from repack.types.grids import even_signs, packed_signs, seven_bit_planes, signed_codes, words
+from repack.types.grids import even_signs, packed_signs, seven_bit_planes, signed_codes
 
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    magnitudes = ops.gather(grid_bytes("IQ3_XXS"), planes["index"])
+    magnitudes = ops.gather(centred_grid("IQ3_XXS"), ops.reshape(planes["index"], (grid.rows, -1, 32, 2)))
     return signed_codes(ops, magnitudes, even_signs(ops, planes, grid), grid, 32)
 
 
 def _words(raw: bits.U8) -> Any:
-    return words(raw[:, 66:98], "<u4")
+    return bits.words(raw[:, 66:98], "<u4")
 
 
 #  0       2                   66                                            98

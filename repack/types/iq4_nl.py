@@ -21,7 +21,7 @@ IQ4_NL = QuantType(
     bits=8,
     block_size=32,
     planes={
-        "codes": Plane("uint8", 16, lambda raw: bits.halves_to_pairs(raw[:, 2:18], run=16)),
+        "codes": Plane("uint16", 8, lambda raw: bits.words(bits.halves_to_pairs(raw[:, 2:18], run=16), "<u2")),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
     },
     codes=_codes,

@@ -24,7 +24,7 @@ IQ4_XS = QuantType(
     bits=8,
     block_size=32,
     planes={
-        "codes": Plane("uint8", 128, lambda raw: bits.halves_to_pairs(raw[:, 8:136], run=16)),
+        "codes": Plane("uint16", 64, lambda raw: bits.words(bits.halves_to_pairs(raw[:, 8:136], run=16), "<u2")),
         "scales": Plane("uint4", 8, lambda raw: bits.nibbles(raw[:, 4:8])),
         "scales_high": Plane("uint8", 2, lambda raw: np.ascontiguousarray(raw[:, 2:4])),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),

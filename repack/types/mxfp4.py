@@ -25,7 +25,7 @@ MXFP4 = QuantType(
     bits=8,
     block_size=32,
     planes={
-        "codes": Plane("uint8", 16, lambda raw: bits.halves_to_pairs(raw[:, 1:17], run=16)),
+        "codes": Plane("uint16", 8, lambda raw: bits.words(bits.halves_to_pairs(raw[:, 1:17], run=16), "<u2")),
         "e": Plane("uint8", 1, lambda raw: raw[:, 0:1]),
     },
     codes=_codes,

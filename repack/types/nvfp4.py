@@ -25,7 +25,7 @@ NVFP4 = QuantType(
     bits=8,
     block_size=16,
     planes={
-        "codes": Plane("uint8", 32, lambda raw: bits.halves_to_pairs(raw[:, 4:36], run=8)),
+        "codes": Plane("uint16", 16, lambda raw: bits.words(bits.halves_to_pairs(raw[:, 4:36], run=8), "<u2")),
         "scales": Plane("uint8", 4, lambda raw: raw[:, 0:4]),
     },
     codes=_codes,

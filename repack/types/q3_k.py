@@ -9,13 +9,13 @@ from repack.types.common import six_bit_scale
 
 # Low two bits, and 8 or 4 from the third: together q + 4 in 4 bits, around 8 that is q - 4.
 LOW = bits.pair_pack(bits.bit_table(2, [0, 1, 2, 3]))
-HIGH = bits.pair_pack(bits.bit_table(1, [4, 8]))
+HIGH = bits.pair_pack(bits.bit_table(1, [4, 8])).reshape(256, 2, 2)
 
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    shape = (grid.rows, grid.blocks, 8)
-    low = ops.reshape(ops.gather(LOW, planes["low"]), shape)
-    return ops.bit_or(low, ops.reshape(ops.gather(HIGH, planes["high"]), shape))
+    low = ops.gather(LOW, ops.reshape(planes["low"], (grid.rows, grid.blocks, 2, 2)))
+    high = ops.gather(HIGH, ops.reshape(planes["high"], (grid.rows, grid.blocks, 2)))
+    return ops.reshape(ops.bit_or(low, high), (grid.rows, grid.blocks, 8))
 
 
 #  0                               32                                      96                      108     110

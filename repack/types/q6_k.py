@@ -28,9 +28,9 @@ def _high_pairs(raw: bits.U8) -> bits.U8:
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     """A 4-bit plane and a 2-bit plane -> q + 96."""
-    shape = (grid.rows, grid.blocks, 16)
-    low = ops.reshape(ops.to_uint8(planes["low"]), shape)
-    return ops.bit_or(low, ops.reshape(ops.gather(HIGH_BITS, planes["high"]), shape))
+    low = ops.to_uint8(ops.reshape(planes["low"], (grid.rows, grid.blocks, 4, 4)))
+    high = ops.gather(HIGH_BITS, ops.reshape(planes["high"], (grid.rows, grid.blocks, 4)))
+    return ops.reshape(ops.bit_or(low, high), (grid.rows, grid.blocks, 16))
 
 
 def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
