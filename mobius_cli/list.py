@@ -1,5 +1,7 @@
 """`mobius list`: tables from the code's own registries."""
 
+import json
+
 from mobius_cli.output import Output
 
 
@@ -11,29 +13,36 @@ def _archs() -> list[dict[str, str]]:
 
 
 def _quants() -> list[dict[str, str]]:
-    from repack.registry import FLOAT_TYPES, QUANT_TYPES
-    from repack.sizes import bits_in_file, bits_stored
+    """A row per type; speeds are CPU times of one product over Q4_0's, from scripts/bench_types.py."""
+    from importlib.resources import files
 
+    from repack.registry import FLOAT_TYPES, QUANT_TYPES
+    from repack.sizes import bits_in_file, bits_in_memory, bits_stored
+
+    text = files("mobius_cli").joinpath("data/speeds.json").read_text(encoding="utf-8")
+    speeds = json.loads(text)["times_of_q4_0"]
     rows = [
-        {
-            "type": name, "weight": "as stored", "operator": "float", "correction": "-",
-            "bits in file": f"{bits_in_file(name):g}", "fast": f"{bits_in_file(name):g}",
-            "small": f"{bits_in_file(name):g}", "weights": "exact",
-        }
-        for name in FLOAT_TYPES
-    ]  # fmt: skip
+        _row(name, "as stored", "float", False, [bits_in_file(name)] * 3 + [32.0], {}, "exact") for name in FLOAT_TYPES
+    ]
     for quant in QUANT_TYPES.values():
-        rows.append(
-            {
-                "type": quant.name, "weight": quant.value,
-                "operator": f"{quant.bits} bit, block {quant.block_size}",
-                "correction": "block sums" if quant.offset else "-",
-                "bits in file": f"{bits_in_file(quant.name):g}",
-                "fast": f"{bits_stored(quant, 'fast'):g}", "small": f"{bits_stored(quant, 'small'):g}",
-                "weights": "exact",
-            }
-        )  # fmt: skip
+        bits = [bits_in_file(quant.name), *(bits_stored(quant, s) for s in ("small", "fast")), bits_in_memory(quant)]
+        operator = f"{quant.bits} bit, block {quant.block_size}"
+        exact = "exact but for a float32 offset" if quant.offset_is_a_sum else "exact"
+        speed = speeds.get(quant.name, {})
+        rows.append(_row(quant.name, quant.value, operator, quant.offset is not None, bits, speed, exact))
     return rows
+
+
+def _row(
+    name: str, value: str, operator: str, corrected: bool, bits: list[float], speed: dict[str, float], exact: str
+) -> dict[str, str]:
+    sizes = dict(zip(("bits in file", "small", "fast", "in memory"), (f"{b:g}" for b in bits), strict=True))
+    times = {f"time, {tokens}": f"{speed[tokens]:g}" if speed else "-" for tokens in ("one token", "128 tokens")}
+    correction = "block sums" if corrected else "-"
+    return {
+        "type": name, "weight": value, "operator": operator, "correction": correction,
+        **sizes, **times, "weights": exact,
+    }  # fmt: skip
 
 
 def _targets() -> list[dict[str, str]]:

@@ -59,6 +59,7 @@ class QuantType:
     scale: Decoder = field(repr=False)
     offset: Decoder | None = field(default=None, repr=False)
     float16_scale: str | None = None
+    offset_is_a_sum: bool = False  # of two products, which float32 may have to round
 
     @property
     def gguf_block(self) -> tuple[int, int]:

@@ -17,3 +17,8 @@ def bits_stored(quant: QuantType, storage: str) -> float:
     scale_bits = 16 if quant.float16_scale else 32
     offset_bits = 32 if quant.offset is not None else 0
     return quant.bits + (scale_bits + offset_bits) / quant.block_size
+
+
+def bits_in_memory(quant: QuantType) -> float:
+    """What the operators read on a float32 graph: codes, float32 scales and offsets."""
+    return quant.bits + 32 * (1 + (quant.offset is not None)) / quant.block_size

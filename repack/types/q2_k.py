@@ -45,4 +45,5 @@ Q2_K = QuantType(
     codes=_codes,
     scale=_scale,
     offset=_offset,
+    offset_is_a_sum=True,
 )

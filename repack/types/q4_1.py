@@ -28,5 +28,6 @@ Q4_1 = QuantType(
     codes=flat_codes,
     scale=plane_d,
     offset=_offset,
+    offset_is_a_sum=True,
     float16_scale="d",
 )

@@ -37,4 +37,5 @@ Q4_K = QuantType(
     codes=flat_codes,
     scale=_scale,
     offset=_offset,
+    offset_is_a_sum=True,
 )

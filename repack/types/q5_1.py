@@ -29,5 +29,6 @@ Q5_1 = QuantType(
     codes=five_bit_codes,
     scale=plane_d,
     offset=_offset,
+    offset_is_a_sum=True,
     float16_scale="d",
 )

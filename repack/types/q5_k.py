@@ -46,4 +46,5 @@ Q5_K = QuantType(
     codes=five_bit_codes,
     scale=_scale,
     offset=_offset,
+    offset_is_a_sum=True,
 )

@@ -31,7 +31,7 @@ def test_json_predicts_the_folder(tmp_path: Path) -> None:
         assert len(report["tensors"]) == 4 * 9 + 3
         assert mobius("convert", path, "-o", tmp_path / storage, "--storage", storage).exit_code == 0
         data = (tmp_path / storage / "model.onnx_data").stat().st_size
-        assert report["predicted"]["weight_bytes"] - data < 16384  # the smallest stay in model.onnx
+        assert report["predicted"]["weight_bytes"] - data < 0.05 * data  # the smallest stay in model.onnx
 
 
 def test_what_cannot_be_converted_is_still_shown(tmp_path: Path) -> None:
