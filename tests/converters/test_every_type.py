@@ -12,6 +12,7 @@ from repack.registry import QUANT_TYPES
 from tests.blocks import random_blocks, reference
 from tests.oracle import require_llama
 from tests.runner import check_model, export, prompt
+from tests.tiny import write_tiny
 
 require_llama()
 TYPES = [name for name in sorted(QUANT_TYPES) if name in gguf.GGMLQuantizationType.__members__]  # Q2_0 is newer
@@ -55,6 +56,19 @@ def test_model_of_one_type(tmp_path: Path, name: str) -> None:
         assert kept.exact
         if "storage" in choices:
             assert kept.stored_bytes <= 1.03 * kept.source_bytes
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_float16_graph(tmp_path: Path, name: str) -> None:
+    """float16 activations and scales: near, and what was rounded is counted."""
+    path = write_tiny(tmp_path / "tiny.gguf", "llama", extra_tensors=tensors(name))
+    ids = prompt(12, 320)
+    wanted = export(path, tmp_path / "wide", accuracy_level=0)[1].logits(ids)
+    for storage in ("fast", "small"):
+        plan, session = export(path, tmp_path / storage, accuracy_level=0, dtype="f16", storage=storage)
+        assert np.abs(session.logits(ids) - wanted).max() < 0.03 * wanted.std()
+        notes = plan.weights.records["blk.0.ffn_up.weight"].roundings
+        assert all(note.max_relative_error <= 2**-11 for kind, note in notes.items() if not note.subnormal)
 
 
 def test_quantized_norms_and_biases(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from converters.blocks.embedding import _gather_quantized
 from converters.blocks.linear import _matmul_nbits, product
@@ -30,11 +32,17 @@ ROWS, BLOCKS = 21, 3  # odd counts; several rows, so that a row's padding shows
 
 
 def session(
-    folder: Path, name: str, storage: str, accuracy_level: int, optimization: str = "all", rows: int = ROWS
+    folder: Path,
+    name: str,
+    storage: str,
+    accuracy_level: int,
+    optimization: str = "all",
+    raw: np.ndarray | None = None,
 ) -> tuple[ort.InferenceSession, np.ndarray, TensorRecord]:
     """A model with two outputs: x @ W.T and the rows of W named by ids."""
     columns = columns_of(name, BLOCKS)
-    raw = random_blocks(name, rows, BLOCKS, seed=11)
+    raw = random_blocks(name, ROWS, BLOCKS, seed=11) if raw is None else raw
+    rows = len(raw)
     quant = QUANT_TYPES[name]
     layout = layout_of(quant, rows, columns, "w")
     target = choose_target("cpu", storage=storage, accuracy_level=accuracy_level)
@@ -107,3 +115,26 @@ def test_plain_codes_beside_derived_scales_are_refused() -> None:
     builder = Builder(graph, None, SPEC, choose_target("cpu"), 1)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="wrong results"):
         _matmul_nbits(builder, graph.input("x", "float32", (1, 1, 32)), matrix)
+
+
+EXTREMES = np.array([0, 6e-8, 6.097e-5, 6.104e-5, 1, 65504, -6e-8, -1, -65504, 0.0123], np.float16)
+
+
+@pytest.mark.parametrize("storage", ["fast", "small"])
+@pytest.mark.parametrize("name", sorted(QUANT_TYPES))
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32 - 1), rows=st.integers(1, 9))
+def test_extreme_scales(tmp_path: Path, name: str, storage: str, seed: int, rows: int) -> None:
+    """Scales of zero, subnormal, negative and the largest, through ONNX Runtime; few rows, also one."""
+    raw = random_blocks(name, rows, BLOCKS, seed, EXTREMES)
+    loaded, weights, _ = session(tmp_path, name, storage, 0, raw=raw)
+    y, embedded = ask(loaded, np.eye(weights.shape[1], dtype=np.float32), list(range(rows)))
+    quant = QUANT_TYPES[name]
+    matrix = BlockQuantized(quant, layout_of(quant, rows, weights.shape[1], "w"), raw)
+    # A weight may be a small difference of two large numbers: it is right to their rounding.
+    largest = np.abs(matrix.scale()) * 2 ** (quant.bits - 1)
+    if quant.offset is not None:
+        largest = largest + np.abs(matrix.offset())
+    bound = 3e-7 * np.repeat(largest, quant.block_size, axis=1)
+    assert (np.abs(y.T - weights) <= bound).all()
+    assert (np.abs(embedded - weights) <= bound).all()
