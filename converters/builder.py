@@ -20,6 +20,19 @@ class Builder:
     context_length: int
     memo: dict[Any, Any] = field(default_factory=dict)
 
+    @property
+    def stream_dtype(self) -> str:
+        """Type of the residual stream and of the norms on it."""
+        return "float32" if self.spec.wide_residual else self.target.dtype
+
+    def widen(self, x: Value) -> Value:
+        """From the activation type to the residual stream's."""
+        return x if self.stream_dtype == self.target.dtype else self.graph.cast(x, self.stream_dtype)
+
+    def narrow(self, x: Value) -> Value:
+        """From the residual stream's type to the activation type."""
+        return x if self.stream_dtype == self.target.dtype else self.graph.cast(x, self.target.dtype)
+
     def shared(self, key: Any, make: Any) -> Any:
         """The value of `key`, made once."""
         if key not in self.memo:

@@ -5,7 +5,7 @@ import numpy as np
 from converters.blocks.attention import attention
 from converters.blocks.embedding import embed, head
 from converters.blocks.mlp import gated_mlp
-from converters.blocks.norm import add_rms_norm, rms_norm
+from converters.blocks.norm import add_stream_norm, stream_norm
 from converters.builder import Attend, Builder
 from converters.graph import Value
 from converters.spec import Layer
@@ -19,8 +19,8 @@ def build_decoder(b: Builder) -> None:
     logits_at = len(g.outputs)
     with g.scope("model"):
         attend = _attend(b, mask)
-        residual = embed(b, input_ids)
-        x = rms_norm(b, residual, "blk.0.attn_norm", b.spec.hidden)
+        residual = b.widen(embed(b, input_ids))
+        x = b.narrow(stream_norm(b, residual, "blk.0.attn_norm"))
         for index, layer in enumerate(b.spec.layers):
             last = index == len(b.spec.layers) - 1
             following = "output_norm" if last else f"blk.{index + 1}.attn_norm"
@@ -41,15 +41,16 @@ def _layer(
     following: str,
 ) -> tuple[Value, Value]:
     """One layer on the normed input and the residual stream; returns both for the layer that follows."""
-    prefix, hidden = f"blk.{index}", b.spec.hidden
-    y = attention(b, x, layer.mixer, index, attend)
+    prefix = f"blk.{index}"
+    y = b.widen(attention(b, x, layer.mixer, index, attend))
     if layer.post_norms:
-        y = rms_norm(b, y, f"{prefix}.post_attention_norm", hidden)
-    x, residual = add_rms_norm(b, residual, y, f"{prefix}.ffn_norm", hidden)
-    y = gated_mlp(b, x, layer.feed_forward, prefix)
+        y = stream_norm(b, y, f"{prefix}.post_attention_norm")
+    x, residual = add_stream_norm(b, residual, y, f"{prefix}.ffn_norm")
+    y = b.widen(gated_mlp(b, b.narrow(x), layer.feed_forward, prefix))
     if layer.post_norms:
-        y = rms_norm(b, y, f"{prefix}.post_ffw_norm", hidden)
-    return add_rms_norm(b, residual, y, following, hidden)
+        y = stream_norm(b, y, f"{prefix}.post_ffw_norm")
+    x, residual = add_stream_norm(b, residual, y, following)
+    return b.narrow(x), residual
 
 
 def _attend(b: Builder, mask: Value) -> Attend:

@@ -70,7 +70,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A decoder-only model."""
+    """A decoder-only model.
+
+    `wide_residual`: the residual stream exceeds float16's 65504, so it stays float32 in float16 graphs.
+    """
 
     architecture: str
     genai_type: str
@@ -82,6 +85,7 @@ class ModelSpec:
     tied_head: bool
     embedding_scale: float = 1.0
     final_softcap: float = 0.0
+    wide_residual: bool = False
 
     def ropes(self) -> Iterator[Rope]:
         """Every distinct rotary embedding."""

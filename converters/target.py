@@ -21,6 +21,7 @@ class Target:
     name: str
     description: str
     provider: str  # ONNX Runtime's name of the execution provider
+    device: str  # where its tensors live
     dtypes: dict[str, str]  # activation types that work, and a reason for each that does not
     dtype: str  # activation type of the graph
     accuracy_level: int  # of MatMulNBits: 4 = int8 activations, 0 = float activations
@@ -36,6 +37,7 @@ TARGETS: dict[str, Target] = {
         name="cpu",
         description="ONNX Runtime on x64 or ARM CPUs; MatMulNBits, GroupQueryAttention",
         provider="CPUExecutionProvider",
+        device="cpu",
         dtypes={
             "float32": "",
             "float16": "",
@@ -45,7 +47,23 @@ TARGETS: dict[str, Target] = {
         accuracy_level=4,
         head_dim_multiple=8,
         context_cap=8192,
-    )
+    ),
+    "cuda": Target(
+        name="cuda",
+        description="ONNX Runtime on NVIDIA GPUs; MatMulNBits, GroupQueryAttention, float16",
+        provider="CUDAExecutionProvider",
+        device="cuda",
+        dtypes={
+            "float16": "",
+            "float32": "GroupQueryAttention has no float32 kernel on CUDA; use float16",
+            "bfloat16": "not measured yet; use float16",
+        },
+        dtype="float16",
+        accuracy_level=0,
+        head_dim_multiple=8,
+        context_cap=8192,
+        provider_options=({"cuda": {}},),
+    ),
 }
 DEFAULT_TARGET = "cpu"
 ACCURACY_LEVELS = (0, 4)

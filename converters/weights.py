@@ -64,15 +64,14 @@ class Weights:
         self._matrices[name] = made
         return made
 
-    def vector(self, name: str, length: int, order: Rows | None = None) -> Value:
-        """A 1-D tensor in the activation type."""
+    def vector(self, name: str, length: int, order: Rows | None = None, dtype: str | None = None) -> Value:
+        """A 1-D tensor, in the activation type unless `dtype` says otherwise."""
         info = self._take(name, (length,))
-        record = self.records[name]
-        record.format = f"dense {self.target.dtype}"
+        record, stored = self.records[name], dtype or self.target.dtype
+        record.format = f"dense {stored}"
         value = self.graph.initializer(
-            name, self.target.dtype, (length,),
-            lambda: store_as(self._floats(info, order), self.target.dtype, record, "weight"),
-        )  # fmt: skip
+            name, stored, (length,), lambda: store_as(self._floats(info, order), stored, record, "weight")
+        )
         record.stored_bytes = value.nbytes
         return value
 

@@ -84,6 +84,7 @@ def decoder(
     post_norms: bool = False,
     embedding_scale: float = 1.0,
     final_softcap: float = 0.0,
+    wide_residual: bool = False,
 ) -> ModelSpec:
     """A stack of equal layers, but for what `mixer` says of layer i."""
     mlp = GatedMlp(h.positive("feed_forward_length"), activation)
@@ -101,4 +102,5 @@ def decoder(
         tied_head=not h.has_tensor("output.weight"),
         embedding_scale=embedding_scale,
         final_softcap=final_softcap,
+        wide_residual=wide_residual,
     )

@@ -38,6 +38,7 @@ def gemma3(h: Hparams) -> ModelSpec:
         post_norms=True,
         embedding_scale=hidden**0.5,
         final_softcap=h.number("final_logit_softcapping", 0.0),
+        wide_residual=True,  # 104,000 seen in layer 14 of the 270M model
     )
 
 

@@ -4,10 +4,9 @@ from converters.builder import Builder
 from converters.graph import MICROSOFT, Value
 
 
-def rms_norm(b: Builder, x: Value, name: str, width: int) -> Value:
-    """x / rms(x) * weight over the last axis; the stored weight already holds any offset."""
-    weight = b.weights.vector(f"{name}.weight", width)
-    return normalize(b, x, weight)
+def stream_norm(b: Builder, x: Value, name: str) -> Value:
+    """x / rms(x) * weight over the last axis, on the residual stream; the stored weight already holds any offset."""
+    return normalize(b, x, b.weights.vector(f"{name}.weight", b.spec.hidden, dtype=b.stream_dtype))
 
 
 def normalize(b: Builder, x: Value, weight: Value) -> Value:
@@ -18,13 +17,13 @@ def normalize(b: Builder, x: Value, weight: Value) -> Value:
     return result
 
 
-def add_rms_norm(b: Builder, residual: Value, x: Value, name: str, width: int) -> tuple[Value, Value]:
+def add_stream_norm(b: Builder, residual: Value, x: Value, name: str) -> tuple[Value, Value]:
     """(norm(residual + x), residual + x) in one node."""
     outputs = b.graph.op(
         "SkipSimplifiedLayerNormalization",
         residual,
         x,
-        b.weights.vector(f"{name}.weight", width),
+        b.weights.vector(f"{name}.weight", b.spec.hidden, dtype=b.stream_dtype),
         domain=MICROSOFT,
         outputs=4,
         epsilon=b.spec.norm_epsilon,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from converters.package import MODEL, read_manifest
-from converters.target import TARGETS
+from converters.target import TARGETS, Target
 from repack.errors import InputError, MobiusError
 
 F32 = npt.NDArray[np.float32]
@@ -48,8 +48,9 @@ class OnnxModel:
         self.context_length = int(config["context_length"])
         eos = config.get("eos_token_id", [])
         self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
-        provider = _provider(ep or self.manifest["target"]["name"])
-        self._session = _open(folder, provider, threads, accuracy_level)
+        target = _target(ep or self.manifest["target"]["name"])
+        self._device = target.device
+        self._session = _open(folder, target.provider, threads, accuracy_level)
         self._caches = [i for i in self._session.get_inputs() if i.name.startswith("past_key_values.")]
 
     def logits(self, ids: Sequence[int], first: int = 0) -> F32:
@@ -89,7 +90,8 @@ class OnnxModel:
         binding = self._session.io_binding()
         for cache in self._caches:
             _, heads, _, dim = cache.shape
-            buffer = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, heads, length, dim), TYPES[cache.type]))
+            empty = np.zeros((1, heads, length, dim), TYPES[cache.type])
+            buffer = ort.OrtValue.ortvalue_from_numpy(empty, self._device, 0)
             binding.bind_ortvalue_input(cache.name, buffer)
             binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
         return binding
@@ -104,13 +106,13 @@ class OnnxModel:
         return logits
 
 
-def _provider(ep: str) -> str:
+def _target(ep: str) -> Target:
     if ep not in TARGETS:
         raise MobiusError(f"unknown execution provider {ep!r}", f"choose one of: {', '.join(TARGETS)}")
     wanted = TARGETS[ep].provider
     if wanted not in ort.get_available_providers():
         raise MobiusError(f"this onnxruntime has no {wanted}", "install mobius-cli[gpu] for GPUs, [cpu] for CPUs")
-    return wanted
+    return TARGETS[ep]
 
 
 def _open(folder: Path, provider: str, threads: int, accuracy_level: int | None) -> Any:

@@ -146,6 +146,15 @@ def test_verify(sources: dict[str, Path], folders: dict[tuple[str, str], Path], 
         assert one["noise"] == pytest.approx(other["noise"], rel=1e-3)  # references keep six decimals
 
 
+def test_float16_gemma(sources: dict[str, Path], tmp_path: Path) -> None:
+    """Its residual stream exceeds float16 (104,000 in layer 14), so that stays float32."""
+    folder = tmp_path / "half"
+    done = mobius("convert", sources["gemma"], "-o", folder, "--dtype", "f16")
+    assert done.exit_code == 0, done.stderr
+    checked = verify(folder, "--gguf", sources["gemma"], "-p", PROMPT, "-n", 12)
+    assert checked.exit_code == 0, checked.stdout
+
+
 def test_exact_is_identical(sources: dict[str, Path], folders: dict[tuple[str, str], Path]) -> None:
     done = verify(folders["smollm2", "fast"], "--gguf", sources["smollm2"], "-p", PROMPT, "-n", 24, "--exact")
     assert done.exit_code == 0, done.stderr + done.stdout

@@ -85,12 +85,14 @@ def test_quantized_equals_dequantized(tmp_path: Path, arch: str, storage: str) -
         np.testing.assert_allclose(session.logits(ids), wanted, atol=0.01, rtol=0)
 
 
-def test_float16_graph(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arch", ["llama", "qwen2", "qwen3", "gemma3"])
+def test_float16_graph(tmp_path: Path, arch: str) -> None:
     """float16 activations: near, not equal; scales that are products were rounded and counted."""
-    _, wanted = check_model(tmp_path, "llama", types=MIXED)
+    types = MIXED if arch != "gemma3" else {**MIXED, "token_embd": "Q4_K"}
+    _, wanted = check_model(tmp_path, arch, types=types)
     plan, session = export(tmp_path / "tiny.gguf", tmp_path / "half", accuracy_level=0, dtype="f16")
     ids = [int(t) for t in np.random.default_rng(7).integers(0, 320, 24)]
-    assert 1e-4 < np.abs(session.logits(ids) - wanted).max() < 0.05
+    assert 1e-4 < np.abs(session.logits(ids) - wanted).max() < 0.05 * wanted.std()
     note = plan.weights.records["blk.0.ffn_down.weight"].roundings["scale"]
     assert note.rounded > 0
     assert note.max_relative_error <= 2**-11
