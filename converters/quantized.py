@@ -1,9 +1,10 @@
 """A quantized matrix as graph values, in either storage, ready for MatMulNBits and GatherBlockQuantized."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from converters.graph import Graph, Value
@@ -35,45 +36,67 @@ class QuantizedMatrix:
         return result
 
 
-Pack = Callable[[], BlockQuantized]
+@dataclass(frozen=True)
+class Part:
+    """A tensor, or one of several whose rows stand below one another; `pack` reads it when the file is written."""
+
+    record: TensorRecord
+    layout: Layout
+    pack: Callable[[], BlockQuantized]
 
 
-def emit_quantized(
-    graph: Graph, record: TensorRecord, layout: Layout, quant: QuantType, pack: Pack, target: Target
-) -> QuantizedMatrix:
+def emit_quantized(graph: Graph, name: str, quant: QuantType, parts: Sequence[Part], target: Target) -> QuantizedMatrix:
     """Initializers (and, where they are stored otherwise, the nodes that unfold them) of one matrix.
 
-    `pack` reads the tensor's blocks; it runs when the file is written.
+    `name` is the tensor's, or one for all parts together; all parts are of type `quant`.
     """
+    layout = replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
     before = set(graph.initializers)
-    with graph.scope(record.name):
+    with graph.scope(name):
         emit = _emit_small if target.storage == "small" else _emit_fast
-        made = emit(graph, record, layout, quant, pack, target)
-    added = [v for n, v in graph.initializers.items() if n not in before and n.startswith(record.name)]
-    record.stored_bytes = sum(v.nbytes for v in added)
-    correction = " + offset" if layout.has_offset else ""
-    record.format = f"{layout.bits} bit, block {layout.block_size}{correction}"
+        made = emit(graph, name, layout, quant, parts, target)
+    added = sum(v.nbytes for n, v in graph.initializers.items() if n not in before and n.startswith(name))
+    first_row = 0
+    for part in parts:
+        part.record.stored_as, part.record.first_row = name, first_row
+        first_row += part.layout.rows
+        part.record.stored_bytes = added * part.layout.rows // layout.rows
+        correction = " + offset" if layout.has_offset else ""
+        part.record.format = f"{layout.bits} bit, block {layout.block_size}{correction}"
     return made
 
 
+def _join(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Rows below one another, without a copy when there is one array."""
+    found = list(arrays)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _scales(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
+    return _join(store_as(part.pack().scale(), dtype, part.record, "scale") for part in parts)
+
+
+def _offsets(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
+    return _join(store_as(part.pack().offset(), dtype, part.record, "offset") for part in parts)
+
+
 def _emit_fast(
-    graph: Graph, record: TensorRecord, layout: Layout, quant: QuantType, pack: Pack, target: Target
+    graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], target: Target
 ) -> QuantizedMatrix:
     """The operator's final inputs; only float16 scales of the file may wait for a Cast."""
-    name, grid = record.name, layout.grid
+    grid = layout.grid
     shape = (grid.rows, grid.blocks)
-    block_bytes = layout.code_bytes // grid.blocks
     offset = None
     if quant.offset is not None:
-        offset = graph.initializer(
-            f"{name}.offset",
-            target.dtype,
-            shape,
-            lambda: store_as(pack().offset(), target.dtype, record, "offset"),
-        )
+        offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: _offsets(parts, target.dtype))
     dtype = "float16" if quant.float16_scale is not None else target.dtype
-    codes = graph.initializer(f"{name}.codes", "uint8", (*shape, block_bytes), lambda: pack().codes())
-    scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: store_as(pack().scale(), dtype, record, "scale"))
+    codes = graph.initializer(
+        f"{name}.codes",
+        "uint8",
+        (*shape, layout.code_bytes // grid.blocks),
+        lambda: _join(part.pack().codes() for part in parts),
+    )
+    scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: _scales(parts, dtype))
     if dtype != target.dtype:
         # The codes must be derived as the scale is. An Identity costs nothing: where a session folds the Cast,
         # it first drops the Identity.
@@ -85,10 +108,10 @@ class _StoredPlanes(Mapping[str, Value]):
     """Planes as initializers, made when a decoder asks for them."""
 
     def __init__(
-        self, graph: Graph, record: TensorRecord, layout: Layout, quant: QuantType, pack: Pack, dtype: str
+        self, graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], dtype: str
     ) -> None:
-        self._graph, self._record, self._layout = graph, record, layout
-        self._quant, self._pack, self._dtype = quant, pack, dtype
+        self._graph, self._name, self._layout = graph, name, layout
+        self._quant, self._parts, self._dtype = quant, parts, dtype
         self._made: dict[str, Value] = {}
 
     def __getitem__(self, plane: str) -> Value:
@@ -101,15 +124,15 @@ class _StoredPlanes(Mapping[str, Value]):
         shape = (self._layout.rows, self._layout.columns // self._quant.gguf_block[0], found.count)
 
         def compute() -> npt.NDArray[Any]:
-            matrix = self._pack()
-            if plane == "d":  # the session will round these; find out now what that changes
-                store_as(matrix.scale(), self._dtype, self._record, "scale")
+            if plane == list(self._quant.planes)[-1]:
+                # The session will round the scales; find out now, once per tensor, what that changes.
+                _scales(self._parts, self._dtype)
                 if self._quant.offset is not None:
-                    store_as(matrix.offset(), self._dtype, self._record, "offset")
-            values = self._quant.extract(plane, matrix.raw)
+                    _offsets(self._parts, self._dtype)
+            values = _join(self._quant.extract(plane, part.pack().raw) for part in self._parts)
             return pair_pack(values) if found.dtype == "uint4" else values
 
-        return self._graph.initializer(f"{self._record.name}.{plane}", found.dtype, shape, compute)
+        return self._graph.initializer(f"{self._name}.{plane}", found.dtype, shape, compute)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._quant.planes)
@@ -119,12 +142,12 @@ class _StoredPlanes(Mapping[str, Value]):
 
 
 def _emit_small(
-    graph: Graph, record: TensorRecord, layout: Layout, quant: QuantType, pack: Pack, target: Target
+    graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], target: Target
 ) -> QuantizedMatrix:
     """Planes as the GGUF holds them, and the nodes that unfold them when a session starts."""
     ops = Recorder(graph, target.dtype)
-    planes = _StoredPlanes(graph, record, layout, quant, pack, target.dtype)
+    planes = _StoredPlanes(graph, name, layout, quant, parts, target.dtype)
     codes = ops.codes(quant.codes(ops, planes, layout.grid))
     scale = ops.finish(quant.scale(ops, planes, layout.grid))
     offset = ops.finish(quant.offset(ops, planes, layout.grid)) if quant.offset is not None else None
-    return QuantizedMatrix(record.name, layout, codes, scale, offset)
+    return QuantizedMatrix(name, layout, codes, scale, offset)

@@ -22,7 +22,11 @@ class Rounding:
 
 @dataclass
 class TensorRecord:
-    """One tensor of the source and its place in the model."""
+    """One tensor of the source and its place in the model.
+
+    `stored_as` is the stem of its initializers' names: another than its own when several tensors are stacked in
+    one matrix, where its rows begin at `first_row`.
+    """
 
     name: str
     source_type: str
@@ -30,6 +34,8 @@ class TensorRecord:
     source_bytes: int
     format: str = ""
     stored_bytes: int = 0
+    stored_as: str = ""
+    first_row: int = 0
     roundings: dict[str, Rounding] = field(default_factory=dict)
 
     @property

@@ -26,6 +26,7 @@ class Target:
     dtype: str  # activation type of the graph
     accuracy_level: int  # of MatMulNBits: 4 = int8 activations, 0 = float activations
     head_dim_multiple: int  # what GroupQueryAttention demands
+    stack_projections: bool  # q, k, v as one product, and gate and up, where their types allow: fewer kernels
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     provider_options: tuple[dict[str, Any], ...] = ()
     storage: str = "fast"
@@ -46,6 +47,7 @@ TARGETS: dict[str, Target] = {
         dtype="float32",
         accuracy_level=4,
         head_dim_multiple=8,
+        stack_projections=True,
         context_cap=8192,
     ),
     "cuda": Target(
@@ -61,6 +63,7 @@ TARGETS: dict[str, Target] = {
         dtype="float16",
         accuracy_level=0,
         head_dim_multiple=8,
+        stack_projections=True,
         context_cap=8192,
         provider_options=({"cuda": {}},),
     ),

@@ -1,5 +1,6 @@
 """The source's tensors as graph values, each used once or named as left over."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.graph import Graph, Value
-from converters.quantized import QuantizedMatrix, emit_quantized
+from converters.quantized import Part, QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord, store_as
 from converters.sources.gguf_file import GgufFile, TensorInfo
 from converters.target import Target
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
 from repack.floats import read_floats
+from repack.quant_type import QuantType
 from repack.registry import FLOAT_TYPES, QUANT_TYPES
 
 Rows = npt.NDArray[np.intp]
@@ -50,19 +52,31 @@ class Weights:
         """
         if name in self._matrices:
             return self._matrices[name]
-        info = self._take(name, shape)
-        quant = QUANT_TYPES.get(info.type_name)
-        if quant is not None and not self.target.dequantize:
-            layout = layout_of(quant, *shape, where=name)
-            record = self.records[name]
-            made: Matrix = emit_quantized(
-                self.graph, record, layout, quant,
-                lambda: BlockQuantized(quant, layout, self._rows(name, order)), self.target,
-            )  # fmt: skip
+        quant = self.kept(name)
+        if quant is not None:
+            made: Matrix = emit_quantized(self.graph, name, quant, [self._part(name, shape, order)], self.target)
         else:
-            made = DenseMatrix(self._dense(info, order), *shape)
+            made = DenseMatrix(self._dense(self._take(name, shape), order), *shape)
         self._matrices[name] = made
         return made
+
+    def kept(self, name: str) -> QuantType | None:
+        """The quantized type in which a tensor will be kept; None for floats and with --dequantize."""
+        info = self.source.tensors.get(name)
+        return QUANT_TYPES.get(info.type_name) if info is not None and not self.target.dequantize else None
+
+    def stacked(self, name: str, tensors: Sequence[tuple[str, int, Rows | None]], columns: int) -> QuantizedMatrix:
+        """Several tensors (name, rows, order) of one kept type as one matrix, rows below one another."""
+        kinds = [self.kept(tensor) for tensor, _, _ in tensors]
+        assert kinds[0] is not None and all(kind is kinds[0] for kind in kinds)
+        parts = [self._part(tensor, (rows, columns), order) for tensor, rows, order in tensors]
+        return emit_quantized(self.graph, name, kinds[0], parts, self.target)
+
+    def _part(self, name: str, shape: tuple[int, int], order: Rows | None) -> Part:
+        info = self._take(name, shape)
+        quant = QUANT_TYPES[info.type_name]
+        layout = layout_of(quant, *shape, where=name)
+        return Part(self.records[name], layout, lambda: BlockQuantized(quant, layout, self._rows(name, order)))
 
     def vector(self, name: str, length: int, order: Rows | None = None, dtype: str | None = None) -> Value:
         """A 1-D tensor, in the activation type unless `dtype` says otherwise."""

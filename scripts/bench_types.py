@@ -43,7 +43,7 @@ def write_matrices(name: str, folder: Path, storage: str, count: int, plain: boo
     from converters.builder import Builder
     from converters.graph import Graph
     from converters.onnx_file import write_graph
-    from converters.quantized import emit_quantized
+    from converters.quantized import Part, emit_quantized
     from converters.report import TensorRecord
     from converters.spec import ModelSpec
     from converters.target import choose_target
@@ -62,7 +62,8 @@ def write_matrices(name: str, folder: Path, storage: str, count: int, plain: boo
     x = graph.input("x", "float32", ("tokens", SIZE))
     for index in range(count):
         record = TensorRecord(f"w{index}", name, (SIZE, SIZE), raw.nbytes)
-        matrix = emit_quantized(graph, record, layout, quant, lambda: BlockQuantized(quant, layout, raw), target)
+        part = Part(record, layout, lambda: BlockQuantized(quant, layout, raw))
+        matrix = emit_quantized(graph, f"w{index}", quant, [part], target)
         x3 = graph.op("Unsqueeze", x, graph.ints(0))
         graph.output(product(builder, x3, matrix), f"y{index}", "float32", (1, "tokens", SIZE))
     folder.mkdir()

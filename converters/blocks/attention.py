@@ -1,6 +1,6 @@
 """Grouped-query attention with rotary embedding and an in-place key/value cache."""
 
-from converters.blocks.linear import linear
+from converters.blocks.linear import linear, stackable, stacked_linear
 from converters.blocks.norm import normalize
 from converters.blocks.rope import rotary_tables, split_half_order
 from converters.builder import Attend, Builder
@@ -14,15 +14,10 @@ CACHE_AXES = ("batch_size", "past_sequence_length", "total_sequence_length")
 def attention(b: Builder, x: Value, mixer: Attention, index: int, attend: Attend) -> Value:
     """[batch, sequence, hidden] -> [batch, sequence, hidden]; adds layer `index`'s cache to inputs and outputs."""
     g, prefix = b.graph, f"blk.{index}"
-    width, kv_width = mixer.heads * mixer.head_dim, mixer.kv_heads * mixer.head_dim
+    width = mixer.heads * mixer.head_dim
     past = [_cache_input(b, mixer, index, part) for part in ("key", "value")]
     with g.scope("attn"):
-        q = linear(b, x, f"{prefix}.attn_q", width, b.spec.hidden, _order(mixer, mixer.heads))
-        k = linear(b, x, f"{prefix}.attn_k", kv_width, b.spec.hidden, _order(mixer, mixer.kv_heads))
-        v = linear(b, x, f"{prefix}.attn_v", kv_width, b.spec.hidden)
-        if mixer.qk_norm:
-            q = _head_norm(b, q, mixer, mixer.heads, f"{prefix}.attn_q_norm")
-            k = _head_norm(b, k, mixer, mixer.kv_heads, f"{prefix}.attn_k_norm")
+        q, k, v = _projections(b, x, mixer, prefix)
         cos, sin = rotary_tables(b, mixer.rope) if mixer.rope else (None, None)
         y, *present = g.op(
             "GroupQueryAttention", q, k, v, *past, attend.sequence_lengths, attend.total_length, cos, sin,
@@ -35,6 +30,23 @@ def attention(b: Builder, x: Value, mixer: Attention, index: int, attend: Attend
             shape = (CACHE_AXES[0], mixer.kv_heads, CACHE_AXES[2], mixer.head_dim)
             g.output(value, f"present.{index}.{part}", b.target.dtype, shape)
         return linear(b, y, f"{prefix}.attn_output", b.spec.hidden, width)
+
+
+def _projections(b: Builder, x: Value, mixer: Attention, prefix: str) -> tuple[Value, Value | None, Value | None]:
+    """q, k and v; or all three side by side in the first, which the operator takes as well."""
+    hidden, width, kv_width = b.spec.hidden, mixer.heads * mixer.head_dim, mixer.kv_heads * mixer.head_dim
+    rows = [
+        (f"{prefix}.attn_q", width, _order(mixer, mixer.heads)),
+        (f"{prefix}.attn_k", kv_width, _order(mixer, mixer.kv_heads)),
+        (f"{prefix}.attn_v", kv_width, None),
+    ]
+    if b.target.stack_projections and not mixer.qk_norm and stackable(b, [name for name, _, _ in rows]):
+        return stacked_linear(b, x, f"{prefix}.attn_qkv", rows, hidden), None, None
+    q, k, v = (linear(b, x, name, count, hidden, order) for name, count, order in rows)
+    if mixer.qk_norm:
+        q = _head_norm(b, q, mixer, mixer.heads, f"{prefix}.attn_q_norm")
+        k = _head_norm(b, k, mixer, mixer.kv_heads, f"{prefix}.attn_k_norm")
+    return q, k, v
 
 
 def _cache_input(b: Builder, mixer: Attention, index: int, part: str) -> Value:

@@ -1,5 +1,7 @@
 """Matrix products: MatMulNBits with the block-sum correction, or a float MatMul."""
 
+from collections.abc import Sequence
+
 from converters.builder import Builder
 from converters.graph import MICROSOFT, Value
 from converters.quantized import QuantizedMatrix
@@ -15,6 +17,21 @@ def linear(b: Builder, x: Value, prefix: str, rows: int, columns: int, order: Ro
             raise MobiusError(f"{prefix} has both a bias and a scale", "the order of the two is not defined")
         y = b.graph.op("Add", y, b.weights.vector(f"{prefix}.bias", rows, order))
     return y
+
+
+def stackable(b: Builder, prefixes: Sequence[str]) -> bool:
+    """Whether the matrices can be one: kept in one quantized type, without biases and second-level scales."""
+    kinds = {kind.name if kind else "" for kind in (b.weights.kept(f"{prefix}.weight") for prefix in prefixes)}
+    extras = any(f"{prefix}.{extra}" in b.weights for prefix in prefixes for extra in ("bias", "scale"))
+    return len(kinds) == 1 and "" not in kinds and not extras
+
+
+def stacked_linear(
+    b: Builder, x: Value, name: str, rows: Sequence[tuple[str, int, Rows | None]], columns: int
+) -> Value:
+    """x times several `stackable` matrices (prefix, rows, order) at once: [..., sum of rows]."""
+    tensors = [(f"{prefix}.weight", count, order) for prefix, count, order in rows]
+    return product(b, x, b.weights.stacked(name, tensors, columns))
 
 
 def result_scale(b: Builder, y: Value, prefix: str) -> Value:

@@ -14,7 +14,7 @@ from converters.blocks.linear import _matmul_nbits, product
 from converters.builder import Builder
 from converters.graph import Graph
 from converters.onnx_file import write_graph
-from converters.quantized import QuantizedMatrix, emit_quantized
+from converters.quantized import Part, QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord
 from converters.spec import ModelSpec
 from converters.target import choose_target
@@ -47,7 +47,8 @@ def session(
     layout = layout_of(quant, rows, columns, "w")
     target = choose_target("cpu", storage=storage, accuracy_level=accuracy_level)
     graph, record = Graph("test"), TensorRecord("w", name, (rows, columns), raw.nbytes)
-    matrix = emit_quantized(graph, record, layout, quant, lambda: BlockQuantized(quant, layout, raw), target)
+    part = Part(record, layout, lambda: BlockQuantized(quant, layout, raw))
+    matrix = emit_quantized(graph, "w", quant, [part], target)
     builder = Builder(graph, None, SPEC, target, 1)  # type: ignore[arg-type]
     x = graph.input("x", "float32", ("batch", "sequence", columns))
     ids = graph.input("ids", "int64", ("batch", "tokens"))

@@ -60,14 +60,16 @@ def stored_weights(folder: Path) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         if name in values:
             yield name, values[name]
             continue
-        codes = values[f"{name}.codes"].reshape(tensor["shape"][0], -1)[:512]
-        scale = values[f"{name}.scale"][:512].astype(np.float64)[..., None]
+        stem, rows = tensor["stored_as"], slice(tensor["first_row"], tensor["first_row"] + min(512, tensor["shape"][0]))
+        stored = values[f"{stem}.codes"]
+        codes = stored.reshape(len(stored), -1)[rows]
+        scale = values[f"{stem}.scale"][rows].astype(np.float64)[..., None]
         if tensor["format"].startswith("4 bit"):
             codes = np.stack([codes & 15, codes >> 4], axis=-1)
         zero = 8 if tensor["format"].startswith("4 bit") else 128
         weights = scale * (codes.reshape(*scale.shape[:2], -1).astype(np.float64) - zero)
-        if f"{name}.offset" in values:
-            weights += values[f"{name}.offset"][:512].astype(np.float64)[..., None]
+        if f"{stem}.offset" in values:
+            weights += values[f"{stem}.offset"][rows].astype(np.float64)[..., None]
         yield name, weights.reshape(len(codes), -1).astype(np.float32)
 
 

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Check the `cuda` target on a machine with a GPU: where nodes run, verdicts against saved references, decode speed.
+
+usage: python scripts/gpu_check.py [--verify MODEL.gguf REFERENCE.json] ... [--random 1.5b 8b] [--work DIR]
+
+References come from `mobius verify --write-reference` on a machine with llama.cpp. `--random` writes llama models of
+random weights in a Q4_K_M-like mix (and Q4_0 and Q8_0) and measures prefill of 512 tokens and decode at depth 128
+with the cache in place and a CUDA graph.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SHAPES = {
+    "1.5b": {"n_embd": 2048, "n_ff": 8192, "n_layer": 22, "n_head": 32, "n_kv": 8, "n_vocab": 32000},
+    "8b": {"n_embd": 4096, "n_ff": 14336, "n_layer": 32, "n_head": 32, "n_kv": 8, "n_vocab": 128256},
+}
+
+
+def cpu_nodes(model: Path) -> list[str]:
+    """Operators that ONNX Runtime places on the CPU, from the names in a profile of one run."""
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.enable_profiling = True
+    options.profile_file_prefix = str(model.parent / "profile")
+    session = ort.InferenceSession(str(model), options, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
+    feed: dict[str, Any] = {"input_ids": np.ones((1, 4), np.int64), "attention_mask": np.ones((1, 4), np.int64)}
+    for cache in session.get_inputs():
+        if cache.name.startswith("past_"):
+            feed[cache.name] = np.zeros((1, cache.shape[1], 0, cache.shape[3]), np.float16)
+    session.run(["logits"], feed)
+    events = json.loads(Path(session.end_profiling()).read_text())
+    places: dict[str, set[str]] = {}
+    for event in events:
+        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
+            places.setdefault(event["args"]["provider"], set()).add(event["args"]["op_name"])
+    return sorted(places.get("CPUExecutionProvider", set()))
+
+
+class Bench:
+    """A session with a fixed cache on the GPU; decoding replays a CUDA graph."""
+
+    def __init__(self, model: Path, length: int, graph: bool = True) -> None:
+        import onnxruntime as ort
+
+        self.ort, self.length = ort, length
+        options = ort.SessionOptions()
+        options.log_severity_level = 3
+        provider = ("CUDAExecutionProvider", {"enable_cuda_graph": "1" if graph else "0"})
+        start = time.perf_counter()
+        self.session = ort.InferenceSession(str(model), options, providers=[provider, "CPUExecutionProvider"])
+        self.load_seconds = time.perf_counter() - start
+        self.caches = {}
+        for cache in self.session.get_inputs():
+            if cache.name.startswith("past_"):
+                empty = np.zeros((1, cache.shape[1], length, cache.shape[3]), np.float16)
+                self.caches[cache.name] = ort.OrtValue.ortvalue_from_numpy(empty, "cuda", 0)
+        self.vocab = next(o.shape[2] for o in self.session.get_outputs() if o.name == "logits")
+
+    def bind(self, tokens: int) -> Any:
+        """A binding with static buffers for `tokens` input tokens and the whole mask."""
+        ort, binding = self.ort, self.session.io_binding()
+        self.ids = ort.OrtValue.ortvalue_from_numpy(np.ones((1, tokens), np.int64), "cuda", 0)
+        self.mask = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, self.length), np.int64), "cuda", 0)
+        logits = ort.OrtValue.ortvalue_from_shape_and_type((1, tokens, self.vocab), np.float32, "cuda", 0)
+        binding.bind_ortvalue_input("input_ids", self.ids)
+        binding.bind_ortvalue_input("attention_mask", self.mask)
+        binding.bind_ortvalue_output("logits", logits)
+        for name, buffer in self.caches.items():
+            binding.bind_ortvalue_input(name, buffer)
+            binding.bind_ortvalue_output(name.replace("past_key_values", "present"), buffer)
+        return binding
+
+    def run(self, binding: Any, total: int, graph_id: str) -> float:
+        """Seconds of a run after which `total` positions are filled."""
+        mask = np.zeros((1, self.length), np.int64)
+        mask[:, :total] = 1
+        self.mask.update_inplace(mask)
+        options = self.ort.RunOptions()
+        options.add_run_config_entry("gpu_graph_id", graph_id)
+        start = time.perf_counter()
+        self.session.run_with_iobinding(binding, options)
+        return time.perf_counter() - start
+
+
+def speeds(model: Path) -> dict[str, float]:
+    """tokens/s of prefill 512 and of decoding at depth 128 (medians), and load seconds."""
+    bench = Bench(model, 1024)
+    prefill = bench.bind(512)
+    times = [bench.run(prefill, 512, "-1") for _ in range(6)]
+    decode = bench.bind(1)
+    steps = [bench.run(decode, 129 + i, "1") for i in range(80)]
+    return {
+        "prefill tok/s": 512 / float(np.median(times[2:])),
+        "decode tok/s": 1 / float(np.median(steps[20:])),
+        "load s": bench.load_seconds,
+    }
+
+
+def write_random(path: Path, size: str, mix: str) -> None:
+    """A llama GGUF of random blocks; the same blocks serve all layers."""
+    import gguf
+
+    p = SHAPES[size]
+    head = p["n_embd"] // p["n_head"]
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_vocab_size(p["n_vocab"])
+    writer.add_context_length(8192)
+    writer.add_embedding_length(p["n_embd"])
+    writer.add_block_count(p["n_layer"])
+    writer.add_feed_forward_length(p["n_ff"])
+    writer.add_head_count(p["n_head"])
+    writer.add_head_count_kv(p["n_kv"])
+    writer.add_layer_norm_rms_eps(1e-5)
+    made: dict[tuple[str, int, int], Any] = {}
+
+    def matrix(name: str, kind: str, rows: int, columns: int) -> None:
+        key = (kind, rows, columns)
+        if key not in made:
+            made[key] = random_matrix(kind, rows, columns)
+        writer.add_tensor(name, made[key], raw_dtype=gguf.GGMLQuantizationType[kind])
+
+    most, better = {"q4_k_m": ("Q4_K", "Q6_K"), "q4_0": ("Q4_0", "Q4_0"), "q8_0": ("Q8_0", "Q8_0")}[mix]
+    ones = np.ones(p["n_embd"], np.float32)
+    matrix("token_embd.weight", most, p["n_vocab"], p["n_embd"])
+    writer.add_tensor("output_norm.weight", ones)
+    matrix("output.weight", better, p["n_vocab"], p["n_embd"])
+    for i in range(p["n_layer"]):
+        # llama.cpp's Q4_K_M gives the better type to values and down projections of half of the layers
+        good = better if i < p["n_layer"] // 8 or i >= 7 * p["n_layer"] // 8 or i % 3 == 2 else most
+        writer.add_tensor(f"blk.{i}.attn_norm.weight", ones)
+        writer.add_tensor(f"blk.{i}.ffn_norm.weight", ones)
+        matrix(f"blk.{i}.attn_q.weight", most, p["n_embd"], p["n_embd"])
+        matrix(f"blk.{i}.attn_k.weight", most, p["n_kv"] * head, p["n_embd"])
+        matrix(f"blk.{i}.attn_v.weight", good, p["n_kv"] * head, p["n_embd"])
+        matrix(f"blk.{i}.attn_output.weight", most, p["n_embd"], p["n_embd"])
+        matrix(f"blk.{i}.ffn_gate.weight", most, p["n_ff"], p["n_embd"])
+        matrix(f"blk.{i}.ffn_up.weight", most, p["n_ff"], p["n_embd"])
+        matrix(f"blk.{i}.ffn_down.weight", good, p["n_embd"], p["n_ff"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def random_matrix(kind: str, rows: int, columns: int) -> Any:
+    """uint8 [rows, bytes]: random codes, scales that make weights of deviation about 0.02."""
+    from repack.block_sizes import BLOCK_SIZES
+
+    weights, size = BLOCK_SIZES[kind]
+    raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, size), dtype=np.uint8)
+    fields = {"Q4_0": {0: 4e-3}, "Q8_0": {0: 3e-4}, "Q4_K": {0: 1.3e-4, 2: 1.0e-3}, "Q6_K": {208: 1.5e-5}}[kind]
+    for offset, value in fields.items():
+        raw[:, offset : offset + 2] = np.array([value], np.float16).view(np.uint8)
+    return raw.reshape(rows, -1)
+
+
+def main() -> None:
+    from converters.onnx_file import write_graph
+    from converters.plan import make_plan
+    from converters.sources.gguf_file import GgufFile
+    from converters.target import choose_target
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--verify", nargs=2, action="append", default=[], metavar=("GGUF", "REFERENCE"))
+    parser.add_argument("--random", nargs="*", default=[], choices=list(SHAPES))
+    parser.add_argument("--mixes", nargs="*", default=["q4_k_m", "q4_0", "q8_0"])
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "mobius-gpu")
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    for model, reference in given.verify:
+        folder = given.work / Path(model).stem
+        for command in (
+            ["convert", model, "-o", str(folder), "--ep", "cuda", "--force"],
+            ["verify", str(folder), "--reference", reference, "--ep", "cuda"],
+        ):
+            print("$ mobius", *command, flush=True)
+            subprocess.run([sys.executable, "-m", "mobius_cli", *command], check=False)
+        print("on the CPU:", cpu_nodes(folder / "model.onnx"), flush=True)
+        print(Path(model).name, {k: round(v, 1) for k, v in speeds(folder / "model.onnx").items()}, flush=True)
+    for size in given.random:
+        for mix in given.mixes:
+            path, folder = given.work / f"{size}-{mix}.gguf", given.work / f"{size}-{mix}"
+            folder.mkdir(exist_ok=True)
+            write_random(path, size, mix)
+            with GgufFile.open(path) as source:
+                plan = make_plan(source, choose_target("cuda"))
+                write_graph(plan.graph, folder, {}, ("gpu_check", "0"))
+            found = {k: round(v, 1) for k, v in speeds(folder / "model.onnx").items()}
+            nodes = len(plan.graph.nodes)
+            print(size, mix, f"{path.stat().st_size / 1e9:.2f} GB file, {nodes} nodes", found, flush=True)
+            path.unlink()
+            (folder / "model.onnx_data").unlink()
+
+
+if __name__ == "__main__":
+    main()
