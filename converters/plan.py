@@ -82,13 +82,9 @@ def _check_heads(spec: ModelSpec, target: Target) -> None:
 def _check_leftovers(source: GgufFile, weights: Weights) -> None:
     left = weights.unused()
     if left:
+        kind = source.metadata["general.architecture"]
         shown = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
         raise MobiusError(
-            f"{len(left)} tensor(s) of {source.path.name} have no place in a {weights_kind(source)} model: {shown}",
+            f"{len(left)} tensor(s) of {source.path.name} have no place in a {kind} model: {shown}",
             "converting without them could change the output; the file may be of a newer variant",
         )
-
-
-def weights_kind(source: GgufFile) -> str:
-    """The architecture's name, for messages."""
-    return str(source.metadata["general.architecture"])

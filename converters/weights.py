@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -162,8 +161,3 @@ class Weights:
         record.format = f"dense {stored}"
         record.stored_bytes = value.nbytes
         return value if stored == wanted else self.graph.cast(value, wanted, name=info.name)
-
-
-def as_records(weights: Weights) -> list[dict[str, Any]]:
-    """Per-tensor table for the manifest, in file order."""
-    return [weights.records[n].as_dict() for n in weights.source.tensors if n in weights.records]

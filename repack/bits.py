@@ -1,5 +1,6 @@
 """Bit arrangements shared by several types. All arrays are uint8 with blocks along axis 0."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -101,3 +102,10 @@ def nibbles(raw: U8) -> U8:
 def words(raw: U8, dtype: str) -> Any:
     """Little-endian words: uint8 [n, k] -> [n, k / size]."""
     return np.ascontiguousarray(raw).view(dtype)
+
+
+def word_fields(packed: Any, shifts: Sequence[int], mask: int) -> U8:
+    """Fields of words: unsigned [n, k] -> uint8 [n, k * len(shifts)], the first shift first."""
+    places = np.array(shifts, packed.dtype)
+    values: U8 = ((packed[:, :, None] >> places) & packed.dtype.type(mask)).reshape(len(packed), -1).astype(np.uint8)
+    return values

@@ -28,7 +28,7 @@ def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> 
     """Rows of a quantized matrix, dequantized; the offset, where there is one, is added per block."""
     layout, g = matrix.layout, b.graph
     grid = layout.grid
-    x = g.op(
+    x: Value = g.op(
         "GatherBlockQuantized",
         matrix.flat_codes(g),
         input_ids,
@@ -41,7 +41,7 @@ def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> 
         quantize_axis=1,
     )
     if matrix.offset is None:
-        return x  # type: ignore[no-any-return]
+        return x
     offset = g.op("Gather", matrix.offset, input_ids, axis=0)
     blocks = g.op("Reshape", x, g.ints(0, 0, grid.blocks, layout.block_size))
     summed = g.op("Add", blocks, g.op("Unsqueeze", offset, g.ints(-1)))

@@ -1,8 +1,9 @@
 """Decoders that several types share."""
 
+from collections.abc import Callable
 from typing import Any
 
-from repack.bits import bit_table
+from repack.bits import U8, bit_table
 from repack.ops import Ops
 from repack.quant_type import Decoder, Grid, Planes
 
@@ -21,6 +22,15 @@ def five_bit_codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     low = ops.to_uint8(ops.reshape(planes["low"], (grid.rows, grid.blocks, 4, 8)))
     high = ops.gather(HIGH_BIT, ops.reshape(planes["high"], (grid.rows, grid.blocks, 4)))
     return ops.reshape(ops.bit_or(low, high), (grid.rows, grid.blocks, 32))
+
+
+def gathered_codes(plane: str, table: Callable[[], U8]) -> Decoder:
+    """Codes that are rows of a table, named by the elements of one plane in weight order."""
+
+    def decode(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+        return ops.reshape(ops.gather(table(), planes[plane]), (grid.rows, grid.blocks, -1))
+
+    return decode
 
 
 def per_block(ops: Ops[Any], plane: Any, grid: Grid) -> Any:

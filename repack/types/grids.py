@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes
@@ -19,8 +17,7 @@ ONE_BIT = bits.bit_table(1, [0, 1])
 
 def packed_signs(word: Any) -> bits.U8:
     """Four 7-bit sign indices from the low 28 bits of each word: [n, 8] -> [n, 32]."""
-    fields = (word[:, :, None] >> np.array([0, 7, 14, 21], np.uint32)) & 127
-    return fields.reshape(len(word), -1).astype(np.uint8)  # type: ignore[no-any-return]
+    return bits.word_fields(word, (0, 7, 14, 21), 127)
 
 
 def seven_bit_planes(name: str, extract: Callable[[bits.U8], Any]) -> dict[str, Plane]:

@@ -37,8 +37,7 @@ def _d(raw: bits.U8) -> bits.F16:
 
 
 def _sub_scales(raw: bits.U8) -> bits.U8:
-    fields = (bits.words(raw[:, 48:56], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
-    return fields.reshape(len(raw), -1).astype(np.uint8)  # type: ignore[no-any-return]
+    return bits.word_fields(bits.words(raw[:, 48:56], "<u2"), (0, 3, 6, 9), 7)
 
 
 #  0                   32                                               48                                    56

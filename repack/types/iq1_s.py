@@ -29,8 +29,7 @@ def _times(table: Any, ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
 
 
 def _high(raw: bits.U8) -> bits.U8:
-    fields = (bits.words(raw[:, 34:50], "<u2")[:, :, None] >> np.array([0, 3, 6, 9], np.uint16)) & 7
-    return fields.reshape(len(raw), -1).astype(np.uint8)  # type: ignore[no-any-return]
+    return bits.word_fields(bits.words(raw[:, 34:50], "<u2"), (0, 3, 6, 9), 7)
 
 
 #  0       2                   34                                                               50

@@ -1,19 +1,11 @@
 """IQ4_XS: 8 sub-blocks of 32 indices into IQ4_NL's table, with 6-bit sub-scales; 8-bit codes."""
 
-from typing import Any
-
 import numpy as np
 
 from repack import bits
-from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import Plane, QuantType
 from repack.tables import codebook
-from repack.types.common import six_bit_scale
-
-
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    return ops.reshape(ops.gather(codebook("IQ4_NL"), planes["codes"]), (grid.rows, grid.blocks, 32))
-
+from repack.types.common import gathered_codes, six_bit_scale
 
 #  0       2                       4                    8                                           136
 #  | d f16 | high bits of s: 8 x 2 | low of s: nibbles  | 8 runs of 16: low i0..i15, high i16..i31  |
@@ -29,6 +21,6 @@ IQ4_XS = QuantType(
         "scales_high": Plane("uint8", 2, lambda raw: np.ascontiguousarray(raw[:, 2:4])),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
     },
-    codes=_codes,
+    codes=gathered_codes("codes", lambda: codebook("IQ4_NL")),
     scale=six_bit_scale(8),
 )

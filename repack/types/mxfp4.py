@@ -6,10 +6,7 @@ from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
 from repack.tables import codebook, e8m0_halves
-
-
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    return ops.reshape(ops.gather(codebook("MXFP4"), planes["codes"]), (grid.rows, grid.blocks, 32))
+from repack.types.common import gathered_codes
 
 
 def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
@@ -28,6 +25,6 @@ MXFP4 = QuantType(
         "codes": Plane("uint16", 8, lambda raw: bits.words(bits.halves_to_pairs(raw[:, 1:17], run=16), "<u2")),
         "e": Plane("uint8", 1, lambda raw: raw[:, 0:1]),
     },
-    codes=_codes,
+    codes=gathered_codes("codes", lambda: codebook("MXFP4")),
     scale=_scale,
 )

@@ -6,10 +6,7 @@ from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
 from repack.tables import codebook, ue4m3_halves
-
-
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    return ops.reshape(ops.gather(codebook("NVFP4"), planes["codes"]), (grid.rows, grid.blocks, 16))
+from repack.types.common import gathered_codes
 
 
 def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
@@ -28,6 +25,6 @@ NVFP4 = QuantType(
         "codes": Plane("uint16", 16, lambda raw: bits.words(bits.halves_to_pairs(raw[:, 4:36], run=8), "<u2")),
         "scales": Plane("uint8", 4, lambda raw: raw[:, 0:4]),
     },
-    codes=_codes,
+    codes=gathered_codes("codes", lambda: codebook("NVFP4")),
     scale=_scale,
 )

@@ -1,17 +1,10 @@
 """Q2_0: 64 two-bit codes and one scale; 4-bit codes, block 64."""
 
-from typing import Any
-
 from repack import bits
-from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
-from repack.types.common import plane_d
+from repack.quant_type import Plane, QuantType
+from repack.types.common import gathered_codes, plane_d
 
 SPREAD = bits.pair_pack(bits.bit_table(2, [7, 8, 9, 10]))  # q + 7: around the zero point 8 that is q - 1
-
-
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    return ops.reshape(ops.gather(SPREAD, planes["codes"]), (grid.rows, grid.blocks, 32))
 
 
 #  0       2                              18
@@ -25,7 +18,7 @@ Q2_0 = QuantType(
         "codes": Plane("uint8", 16, lambda raw: raw[:, 2:18]),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
     },
-    codes=_codes,
+    codes=gathered_codes("codes", lambda: SPREAD),
     scale=plane_d,
     float16_scale="d",
 )

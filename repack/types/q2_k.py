@@ -5,15 +5,11 @@ from typing import Any
 from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
-from repack.types.common import sub_scaled
+from repack.types.common import gathered_codes, sub_scaled
 
 # Four codes q of a byte, as two bytes of 4-bit codes q + 6: around the 4-bit zero point 8 they are q - 2, the
 # middle of 0..3, where int8 activations lose least.
 SPREAD = bits.pair_pack(bits.bit_table(2, [6, 7, 8, 9]))
-
-
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    return ops.reshape(ops.gather(SPREAD, planes["codes"]), (grid.rows, grid.blocks, 8))
 
 
 def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
@@ -42,7 +38,7 @@ Q2_K = QuantType(
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 80:82])),
         "dmin": Plane("float16", 1, lambda raw: bits.float16(raw[:, 82:84])),
     },
-    codes=_codes,
+    codes=gathered_codes("codes", lambda: SPREAD),
     scale=_scale,
     offset=_offset,
     offset_is_a_sum=True,

@@ -1,5 +1,7 @@
 """Every type equals the reference dequantizers bit for bit, whatever the codes and scales."""
 
+import dataclasses
+
 import gguf
 import numpy as np
 import pytest
@@ -84,3 +86,23 @@ def test_floats() -> None:
     kind = gguf.GGMLQuantizationType.BF16
     raw = gguf.quantize(values, kind)
     assert same_bits(read_floats(raw, "BF16"), gguf.dequantize(raw, kind))
+
+
+PLANES = [(name, plane) for name in TYPES for plane in QUANT_TYPES[name].planes]
+
+
+@pytest.mark.parametrize(("name", "plane"), PLANES)
+def test_a_planted_bug_shows(name: str, plane: str) -> None:
+    """Every plane of every type matters: its elements moved by one place (or doubled) give other weights."""
+    quant = QUANT_TYPES[name]
+    found = quant.planes[plane]
+
+    def wrong(raw: np.ndarray) -> np.ndarray:
+        values = found.extract(raw)
+        return np.roll(values, 1, axis=1) if found.count > 1 else np.roll(values, 1, axis=0)
+
+    planted = dataclasses.replace(quant, planes={**quant.planes, plane: dataclasses.replace(found, extract=wrong)})
+    raw = random_blocks(name, 5, 2, seed=9)
+    matrix = quantized(raw, name, columns_of(name, 2))
+    broken = dataclasses.replace(matrix, quant=planted).dequantize()
+    assert not same_bits(broken, reference(raw, name))
