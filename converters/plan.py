@@ -39,6 +39,7 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
     """
     spec, warnings = describe(source)
     _check_heads(spec, target)
+    _check_vocabulary(source, spec)
     context = choose_context(spec, target, context_length)
     if context_length is None and context < spec.context_length:
         warnings.append(
@@ -77,6 +78,16 @@ def _check_heads(spec: ModelSpec, target: Target) -> None:
                 f" needs a multiple of {target.head_dim_multiple}",
                 "this model cannot run on this target",
             )
+
+
+def _check_vocabulary(source: GgufFile, spec: ModelSpec) -> None:
+    key = "tokenizer.ggml.tokens"
+    count = source.metadata.array_length(key) if key in source.metadata else spec.vocab
+    if count != spec.vocab:  # llama.cpp stops here too
+        raise MobiusError(
+            f"{key} has {count} tokens, but token_embd.weight {spec.vocab} rows",
+            "the metadata and the tensors contradict each other; the file is not convertible as it is",
+        )
 
 
 def _check_leftovers(source: GgufFile, weights: Weights) -> None:

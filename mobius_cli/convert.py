@@ -9,6 +9,8 @@ from converters.sources.gguf_file import GgufFile
 from converters.target import choose_target
 from mobius_cli.output import Output, megabytes
 
+LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
+
 
 def convert_model(
     model: Path,
@@ -63,6 +65,8 @@ def _summarize(result: Result, output: Output, target: str, storage: str) -> Non
     output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
     for line in rounding_lines(result):
         output.data(f"  {line}")
+    if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
+        output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")
     output.data(f"next: mobius run {result.folder} -p 'Hello'")
 
 

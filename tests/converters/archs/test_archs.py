@@ -124,6 +124,7 @@ def test_gemma3_layers_and_scales(tmp_path: Path) -> None:
         ({"extra_tensors": {"blk.0.ffn_down.weight": (np.ones((256, 512), np.int32), "I32")}}, "is of type I32"),
         ({"extra_tensors": {"rope_freqs.weight": np.ones(31, np.float32)}}, r"shape \[31\]"),
         ({"extra_metadata": {"llama.attention.causal": False}}, "attention.causal = False is not supported"),
+        ({"tokenizer": "bpe", "extra_metadata": {"tokenizer.ggml.tokens": ["a"] * 300}}, "300 tokens, but .* 320 rows"),
         ({"rope_dim": 32}, "rope.dimension_count 32 differs"),
         ({"head_dim": 60}, "heads of 60 channels"),
     ],
