@@ -10,7 +10,7 @@ from typing import Any
 from converters import genai
 from converters.package import DATA, MANIFEST, MODEL, new_folder, sha256_of, write_json
 from converters.plan import Plan
-from converters.report import Rounding
+from converters.report import Rounding, sum_roundings
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 
 PRODUCER = "mobius-cli"
@@ -26,6 +26,11 @@ class Result:
     source_bytes: int
     roundings: dict[str, Rounding] = field(default_factory=dict)  # "Q4_K scale" -> sum over tensors
     warnings: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was rounded."""
+        return not any(r.rounded for r in self.roundings.values())
 
     @property
     def model_bytes(self) -> int:
@@ -59,7 +64,13 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         files = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
         write_json(work / MANIFEST, _manifest(plan, hashes, files))
         files[MANIFEST] = (work / MANIFEST).stat().st_size
-    return Result(destination, files, plan.source.size, sum_roundings(plan), (*plan.warnings, *tokens.warnings))
+    return Result(
+        destination,
+        files,
+        plan.source.size,
+        sum_roundings(plan.weights.records.values()),
+        (*plan.warnings, *tokens.warnings),
+    )
 
 
 def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:
@@ -108,17 +119,3 @@ def _manifest(plan: Plan, hashes: list[str], files: dict[str, int]) -> dict[str,
         "tensors": [r.as_dict() for r in plan.weights.records.values()],
         "files": files,
     }
-
-
-def sum_roundings(plan: Plan) -> dict[str, Rounding]:
-    """Roundings of all tensors by source type and kind of number; empty when all is exact."""
-    sums: dict[str, Rounding] = {}
-    for record in plan.weights.records.values():
-        for kind, one in record.roundings.items():
-            total = sums.setdefault(f"{record.source_type} {kind}", Rounding())
-            total.count += one.count
-            total.rounded += one.rounded
-            total.flushed_to_zero += one.flushed_to_zero
-            total.subnormal += one.subnormal
-            total.max_relative_error = max(total.max_relative_error, one.max_relative_error)
-    return {key: total for key, total in sums.items() if total.rounded}

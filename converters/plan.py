@@ -1,11 +1,12 @@
 """What a conversion will do, decided before any weight is read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from converters.builder import Builder
 from converters.decoder import build_decoder
 from converters.describe import describe
 from converters.graph import Graph
+from converters.report import Rounding, sum_roundings
 from converters.sources.gguf_file import GgufFile
 from converters.spec import ModelSpec
 from converters.target import Target
@@ -53,6 +54,19 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
     return Plan(source, spec, target, context, graph, weights, tuple(warnings))
+
+
+def measure_roundings(source: GgufFile, target: Target) -> dict[str, Rounding]:
+    """What float16 would round: reads scales, offsets and plain floats, but no codes.
+
+    Raises:
+        MobiusError: as `make_plan`, or a number that float16 cannot hold.
+    """
+    plan = make_plan(source, replace(target, storage="fast"))
+    for value in plan.graph.initializers.values():
+        if value.dtype == "float16" and value.compute is not None:
+            value.compute()
+    return sum_roundings(plan.weights.records.values())
 
 
 def choose_context(spec: ModelSpec, target: Target, asked: int | None) -> int:

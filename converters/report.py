@@ -1,5 +1,6 @@
 """What became of every tensor: filled while the graph is built and the weights are written."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -77,3 +78,17 @@ def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRe
         errors = np.abs(stored[changed].astype(np.float64) - original) / np.abs(original)
         note.max_relative_error = max(note.max_relative_error, float(errors.max()))
     return stored
+
+
+def sum_roundings(records: Iterable[TensorRecord]) -> dict[str, Rounding]:
+    """All that was stored in another type, by source type and kind of number: "Q4_K scale" -> sum over tensors."""
+    sums: dict[str, Rounding] = {}
+    for record in records:
+        for kind, one in record.roundings.items():
+            total = sums.setdefault(f"{record.source_type} {kind}", Rounding())
+            total.count += one.count
+            total.rounded += one.rounded
+            total.flushed_to_zero += one.flushed_to_zero
+            total.subnormal += one.subnormal
+            total.max_relative_error = max(total.max_relative_error, one.max_relative_error)
+    return sums

@@ -8,6 +8,7 @@ from converters.plan import make_plan
 from converters.sources.gguf_file import GgufFile
 from converters.target import choose_target
 from mobius_cli.output import Output, megabytes
+from mobius_cli.roundings import rounding_lines
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 
@@ -46,7 +47,7 @@ def convert_model(
                 "model_bytes": result.model_bytes,
                 "folder_bytes": sum(result.files.values()),
                 "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
-                "exact": not result.roundings,
+                "exact": result.exact,
                 "roundings": {k: vars(r) for k, r in result.roundings.items()},
                 "warnings": list(result.warnings),
             }
@@ -63,21 +64,8 @@ def _summarize(result: Result, output: Output, target: str, storage: str) -> Non
     )
     others = total - result.model_bytes
     output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
-    for line in rounding_lines(result):
+    for line in rounding_lines(result.roundings):
         output.data(f"  {line}")
     if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
         output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")
     output.data(f"next: mobius run {result.folder} -p 'Hello'")
-
-
-def rounding_lines(result: Result) -> list[str]:
-    """What the conversion rounded, one line per type; or that nothing was."""
-    if not result.roundings:
-        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
-    lines = []
-    for kind, r in result.roundings.items():
-        line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
-        if r.flushed_to_zero or r.subnormal:
-            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
-        lines.append(line)
-    return lines

@@ -4,10 +4,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-from converters.plan import Plan, make_plan
+from converters.plan import Plan, make_plan, measure_roundings
+from converters.report import Rounding
 from converters.sources.gguf_file import GgufFile
 from converters.target import Target
 from mobius_cli.output import Output, megabytes
+from mobius_cli.roundings import rounding_lines
 from repack.errors import MobiusError
 
 GRAPH_BYTES_PER_NODE = 300  # a node with its names in model.onnx; measured 240 to 330
@@ -20,7 +22,7 @@ def inspect_model(model: Path, target: Target, output: Output, *, every_tensor: 
         InputError: the file is missing, damaged or no GGUF.
     """
     with GgufFile.open(model) as source:
-        plan, reason = _try_plan(source, target)
+        plan, roundings, reason = _try_plan(source, target)
         facts = _facts(source)
         _print_facts(facts, plan, output)
         types = _by_type(source, plan)
@@ -47,27 +49,35 @@ def inspect_model(model: Path, target: Target, output: Output, *, every_tensor: 
                 f" (target {target.name} {target.dtype}, storage {target.storage};"
                 f" weights {megabytes(size['weight_bytes'])})"
             )
-            if target.dtype != "float32":
-                output.data(f"{target.dtype}: scale products round once, by at most 2^-11; convert counts them")
+            for line in rounding_lines(roundings) if roundings else []:
+                output.data(f"  {line}")
         for warning in warnings:
             output.warning(warning)
         if reason is not None:
             output.warning(f"cannot be converted: {reason.message} ({reason.hint})")
         output.result(
             {
-                **facts, "convertible": plan is not None, "reason": reason and reason.message, "types": types,
-                "predicted": size, "warnings": warnings, "spec": plan.spec.as_dict() if plan else None,
+                **facts,
+                "convertible": plan is not None,
+                "reason": reason and reason.message,
+                "types": types,
+                "predicted": size,
+                "roundings": {kind: vars(r) for kind, r in roundings.items()},
+                "warnings": warnings,
+                "spec": plan.spec.as_dict() if plan else None,
                 **({"tensors": tensors} if tensors is not None else {}),
             }
-        )  # fmt: skip
+        )
         return plan is not None
 
 
-def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, MobiusError | None]:
+def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, dict[str, Rounding], MobiusError | None]:
+    """The plan, and for float16 what it would round; or the reason why there is none."""
     try:
-        return make_plan(source, target), None
+        plan = make_plan(source, target)
+        return plan, measure_roundings(source, target) if target.dtype == "float16" else {}, None
     except MobiusError as error:
-        return None, error
+        return None, {}, error
 
 
 def _facts(source: GgufFile) -> dict[str, Any]:

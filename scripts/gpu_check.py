@@ -113,6 +113,7 @@ def write_random(path: Path, size: str, mix: str) -> None:
     p = SHAPES[size]
     head = p["n_embd"] // p["n_head"]
     writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tokenizer_model("no_vocab")
     writer.add_vocab_size(p["n_vocab"])
     writer.add_context_length(8192)
     writer.add_embedding_length(p["n_embd"])

@@ -34,6 +34,21 @@ def test_json_predicts_the_folder(tmp_path: Path) -> None:
         assert report["predicted"]["weight_bytes"] - data < 0.05 * data  # the smallest stay in model.onnx
 
 
+def test_float16_is_measured(tmp_path: Path) -> None:
+    """inspect says before the conversion what convert says after it."""
+    types = {"ffn_down": "Q6_K", "norm": "F32", ".": "Q4_0"}
+    path = write_tiny(tmp_path / "t.gguf", "llama", types=types, tokenizer="bpe")
+    for storage in ("fast", "small"):
+        seen = json.loads(mobius("inspect", path, "--dtype", "f16", "--storage", storage, "--json").stdout)
+        made = mobius("convert", path, "-o", tmp_path / storage, "--dtype", "f16", "--storage", storage, "--json")
+        assert seen["roundings"] == json.loads(made.stdout)["roundings"]
+        assert seen["roundings"]["Q6_K scale"]["rounded"] > 0
+        assert seen["roundings"]["Q4_0 scale"]["rounded"] == 0
+    words = mobius("inspect", path, "--dtype", "f16").stdout
+    assert "Q4_0 scales: exact" in words
+    assert "Q6_K scales: " in words
+
+
 def test_what_cannot_be_converted_is_still_shown(tmp_path: Path) -> None:
     strange = {"blk.0.ffn_up.weight": (np.ones((512, 256), np.int32), "I32")}
     path = write_tiny(tmp_path / "t.gguf", "llama", types="Q4_0", extra_tensors=strange)
