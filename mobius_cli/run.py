@@ -31,7 +31,7 @@ def run_prompt(
     ids = codec.encode(prompt) if raw or codec.chat_template is None else codec.encode_chat(prompt, system)
     if not ids:
         raise MobiusError("the prompt is empty", "say something with -p")
-    model = OnnxModel(folder, ep=ep, threads=threads)
+    model = OnnxModel(folder, ep=ep, threads=threads, last_logits=True)
     stream, text = codec.stream(), ""
     answer: list[int] = []
     start = time.perf_counter()

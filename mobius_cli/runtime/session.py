@@ -11,6 +11,7 @@ import onnxruntime as ort
 
 from converters.package import MODEL, read_manifest
 from converters.target import TARGETS, Target
+from mobius_cli.runtime.patch import patched
 from repack.errors import InputError, MobiusError
 
 F32 = npt.NDArray[np.float32]
@@ -28,7 +29,13 @@ class OnnxModel:
     """
 
     def __init__(
-        self, folder: Path, *, ep: str | None = None, threads: int = 0, accuracy_level: int | None = None
+        self,
+        folder: Path,
+        *,
+        ep: str | None = None,
+        threads: int = 0,
+        accuracy_level: int | None = None,
+        last_logits: bool = False,
     ) -> None:
         """Load the folder.
 
@@ -37,6 +44,7 @@ class OnnxModel:
             ep: execution provider; the one the folder was made for when None.
             threads: of ONNX Runtime; 0 leaves the choice to it.
             accuracy_level: replaces that of every MatMulNBits node, in memory only.
+            last_logits: compute logits of the last position of a pass only; `greedy` needs no others.
 
         Raises:
             InputError: the folder is incomplete, or ONNX Runtime cannot load it.
@@ -50,7 +58,8 @@ class OnnxModel:
         self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
         target = _target(ep or self.manifest["target"]["name"])
         self._device = target.device
-        self._session = _open(folder, target.provider, threads, accuracy_level)
+        patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
+        self._session = _open(folder, target.provider, threads, patch)
         self._caches = [i for i in self._session.get_inputs() if i.name.startswith("past_key_values.")]
 
     def logits(self, ids: Sequence[int], first: int = 0) -> F32:
@@ -115,29 +124,16 @@ def _target(ep: str) -> Target:
     return TARGETS[ep]
 
 
-def _open(folder: Path, provider: str, threads: int, accuracy_level: int | None) -> Any:
+def _open(folder: Path, provider: str, threads: int, patch: dict[str, Any]) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
     model: str | bytes = str(folder / MODEL)
-    if accuracy_level is not None:
+    if patch["accuracy_level"] is not None or patch["last_logits"]:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-        model = _with_accuracy_level(folder / MODEL, accuracy_level)
+        model = patched(folder / MODEL, **patch)
     try:
         return ort.InferenceSession(model, options, providers=[provider])
     except Exception as error:  # onnxruntime raises a dozen unrelated classes
         first = str(error).splitlines()[0][:200]
         raise InputError(f"ONNX Runtime cannot load {folder / MODEL}: {first}", "convert the model again") from error
-
-
-def _with_accuracy_level(path: Path, level: int) -> bytes:
-    """The graph (without its external data) with another accuracy level on every MatMulNBits node."""
-    import onnx
-
-    model = onnx.load(str(path), load_external_data=False)
-    for node in model.graph.node:
-        for attribute in node.attribute:
-            if node.op_type == "MatMulNBits" and attribute.name == "accuracy_level":
-                attribute.i = level
-    serialized: bytes = model.SerializeToString()
-    return serialized

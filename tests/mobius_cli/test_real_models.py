@@ -99,6 +99,7 @@ def test_storages_give_the_same_tokens_as_genai(folders: dict[tuple[str, str], P
     ids = TextCodec(folder).encode(PROMPT)
     ours = list(OnnxModel(folder, threads=1).greedy(ids, 24))
     assert ours == list(OnnxModel(folders[name, "small"], threads=1).greedy(ids, 24))
+    assert ours == list(OnnxModel(folder, threads=1, last_logits=True).greedy(ids, 24))
     model = og.Model(str(folder))
     assert og.Tokenizer(model).encode(PROMPT).tolist() == ids[len(ids) - len(og.Tokenizer(model).encode(PROMPT)) :]
     params = og.GeneratorParams(model)
