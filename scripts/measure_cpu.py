@@ -85,7 +85,7 @@ def measure_decode(model: Path, folder: Path, threads: int, rounds: int, tokens:
     from mobius_cli.runtime.text import TextCodec
 
     ids = TextCodec(folder).encode(PROMPT)
-    onnx = OnnxModel(folder, threads=threads)
+    onnx = OnnxModel(folder, threads=threads, last_logits=True)
     ours: list[float] = []
     theirs: list[float] = []
     with LlamaServer(find_llama_server(None), model, context=1024, threads=threads) as server:
@@ -95,7 +95,7 @@ def measure_decode(model: Path, folder: Path, threads: int, rounds: int, tokens:
             start = time.perf_counter()
             count = sum(1 for _ in stream)
             ours.append(count / (time.perf_counter() - start))
-            theirs.append(server.greedy(ids, tokens, top=1).tokens_per_second)
+            theirs.append(server.speed(ids, tokens)[1])
     best, other = max(ours[1:]), max(theirs[1:])
     every = " ".join(f"{a:.0f}/{b:.0f}" for a, b in zip(ours[1:], theirs[1:], strict=True))
     return [model.name, f"{best:.1f}", f"{other:.1f}", f"{best / other:.2f}", every]

@@ -133,6 +133,11 @@ class LlamaServer:
             rows.append(row)
         return generation(answer, rows, self.build)
 
+    def speed(self, ids: list[int], n: int) -> tuple[float, float]:
+        """Tokens per second of the prompt `ids` and of `n` tokens after it, without any log-probabilities."""
+        timings = self._complete(ids, n, 0, ignore_eos=True).get("timings", {})
+        return float(timings.get("prompt_per_second") or 0), float(timings.get("predicted_per_second") or 0)
+
     def _complete(self, ids: list[int], n: int, top: int, **options: Any) -> dict[str, Any]:
         answer = self._request("/completion", greedy_request(ids, n, top) | options)
         if not answer.get("tokens"):

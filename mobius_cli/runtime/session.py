@@ -60,15 +60,14 @@ class OnnxModel:
         self._device = target.device
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
         self._session = _open(folder, target.provider, threads, patch)
-        self._caches = [i for i in self._session.get_inputs() if i.name.startswith("past_key_values.")]
+        self._last_logits = last_logits
 
     def logits(self, ids: Sequence[int], first: int = 0) -> F32:
         """Float32 logits [len(ids) - first, vocabulary] at positions `first` and later."""
-        binding = self._bind_cache(len(ids))
+        decoding = self.start(len(ids))
         rows: list[F32] = []
         for start in range(0, len(ids), CHUNK):
-            part = self._step(binding, ids[start : start + CHUNK], start)
-            rows.append(part[max(0, first - start) :])
+            rows.append(decoding.run(ids[start : start + CHUNK])[max(0, first - start) :])
         return np.concatenate(rows)
 
     def greedy(self, ids: Sequence[int], limit: int) -> Iterator[int]:
@@ -79,39 +78,56 @@ class OnnxModel:
                 f"the prompt has {len(ids)} tokens, the model was converted for {self.context_length}",
                 "convert with a larger --context-length",
             )
-        binding = self._bind_cache(total)
+        decoding = self.start(total)
         for start in range(0, len(ids), CHUNK):
-            row = self._step(binding, ids[start : start + CHUNK], start)
+            row = decoding.run(ids[start : start + CHUNK])
         for position in range(len(ids), total):
             token = int(row[-1].argmax())
             yield token
             if token in self.stop_ids or position == total - 1:
                 return
-            row = self._step(binding, [token], position)
+            row = decoding.run([token])
 
-    def _bind_cache(self, length: int) -> Any:
-        """A binding whose cache inputs and outputs are the same buffers of `length` positions."""
+    def start(self, length: int) -> "Decoding":
+        """A new sequence with a cache of `length` positions."""
         if length > self.context_length:
             raise MobiusError(
                 f"{length} tokens do not fit the {self.context_length} that the model was converted for",
                 "convert with a larger --context-length",
             )
-        binding = self._session.io_binding()
-        for cache in self._caches:
-            _, heads, _, dim = cache.shape
-            empty = np.zeros((1, heads, length, dim), TYPES[cache.type])
-            buffer = ort.OrtValue.ortvalue_from_numpy(empty, self._device, 0)
-            binding.bind_ortvalue_input(cache.name, buffer)
-            binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
-        return binding
+        return Decoding(self._session, length, self._device, self._last_logits)
 
-    def _step(self, binding: Any, ids: Sequence[int], past: int) -> F32:
-        """Run tokens at positions `past` and later; float32 logits [len(ids), vocabulary]."""
-        binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
-        binding.bind_cpu_input("attention_mask", np.ones((1, past + len(ids)), np.int64))
-        binding.bind_output("logits", "cpu")  # again each time: a bound output keeps its shape
-        self._session.run_with_iobinding(binding)
-        logits: F32 = binding.get_outputs()[-1].numpy()[0]  # bound after the caches
+
+class Decoding:
+    """One sequence: its cache, whose inputs and outputs are the same buffers, and how far it is filled."""
+
+    def __init__(self, session: Any, length: int, device: str, last_logits: bool) -> None:
+        self.past = 0
+        self._session, self._last_logits = session, last_logits
+        self._binding = session.io_binding()
+        for cache in session.get_inputs():
+            if cache.name.startswith("past_key_values."):
+                _, heads, _, dim = cache.shape
+                empty = np.zeros((1, heads, length, dim), TYPES[cache.type])
+                buffer = ort.OrtValue.ortvalue_from_numpy(empty, device, 0)
+                self._binding.bind_ortvalue_input(cache.name, buffer)
+                self._binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
+        self._vocab = next(o.shape[2] for o in session.get_outputs() if o.name == "logits")
+        self._logits: Any = None
+        self._rows = 0
+
+    def run(self, ids: Sequence[int]) -> F32:
+        """Append tokens; float32 logits [len(ids), vocabulary], or of the last one only as the model was opened."""
+        rows = 1 if self._last_logits else len(ids)
+        if rows != self._rows:  # asking the binding for its outputs would wrap every cache buffer each time
+            self._logits = ort.OrtValue.ortvalue_from_shape_and_type((1, rows, self._vocab), np.float32, "cpu", 0)
+            self._binding.bind_ortvalue_output("logits", self._logits)
+            self._rows = rows
+        self._binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
+        self._binding.bind_cpu_input("attention_mask", np.ones((1, self.past + len(ids)), np.int64))
+        self._session.run_with_iobinding(self._binding)
+        self.past += len(ids)
+        logits: F32 = self._logits.numpy()[0]
         return logits
 
 
