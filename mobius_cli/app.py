@@ -181,6 +181,39 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command()
+@reported
+def bench(
+    folder: opt.Folder,
+    gguf: Annotated[
+        Path | None, typer.Option("--gguf", help="The GGUF file: llama.cpp runs beside.", show_default=False)
+    ] = None,
+    prompt: Annotated[str, typer.Option("-p", "--n-prompt", help="Prompt lengths, by comma.")] = "512",
+    generate: Annotated[str, typer.Option("-n", "--n-gen", help="Numbers of tokens to generate, by comma.")] = "128",
+    depth: Annotated[str, typer.Option("-d", "--n-depth", help="Tokens in the cache before a test, by comma.")] = "0",
+    repeat: Annotated[int, typer.Option("-r", "--repetitions", min=1, help="Samples per test, after a warm-up.")] = 5,
+    output: Annotated[str, typer.Option("-o", "--output", help="md, csv, json or jsonl.")] = "md",
+    llama_server: Annotated[str | None, typer.Option("--llama-server", help="Its path.", show_default=False)] = None,
+    ep: opt.Ep = None,
+    threads: Annotated[int, typer.Option("--threads", "-t", min=1, help="Threads of both engines.")] = 2,
+) -> None:
+    """Measure prompt and generation speed, in llama-bench's columns, engines in alternation.
+
+    Tokenization and sampling are not counted, nor is the warm-up. Rows whose spread exceeds 10 % are flagged.
+    """
+    from mobius_cli.bench import FORMATS, all_tests, bench_folder
+
+    if output not in FORMATS:
+        raise typer.BadParameter(f"-o {output!r} is not one of: {', '.join(FORMATS)}")
+    tests = all_tests(opt.numbers(prompt), opt.numbers(generate), opt.numbers(depth))
+    if not tests:
+        raise typer.BadParameter("nothing to measure: give -p or -n")
+    bench_folder(
+        folder, gguf, Output(), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
+        form=output,
+    )  # fmt: skip
+
+
 @app.command(name="list")
 @reported
 def list_(

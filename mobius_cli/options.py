@@ -41,3 +41,18 @@ ContextLength = Annotated[
     typer.Option(help="Longest context; cache and tables are allocated for it.", show_default="up to 8192"),
 ]
 Threads = Annotated[int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.")]
+
+
+def numbers(text: str) -> list[int]:
+    """Whole numbers separated by commas.
+
+    Raises:
+        typer.BadParameter: anything else.
+    """
+    try:
+        found = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        found = [-1]
+    if any(n < 0 for n in found):
+        raise typer.BadParameter(f"{text!r}: whole numbers separated by commas are wanted")
+    return found
