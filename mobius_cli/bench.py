@@ -25,7 +25,7 @@ PASS = 512  # prompt tokens per pass, as llama.cpp's default micro-batch
 
 
 @dataclass(frozen=True)
-class Test:
+class Workload:
     """`prompt` tokens processed, or `generate` tokens decoded one by one, after `depth` tokens in the cache."""
 
     prompt: int
@@ -43,7 +43,7 @@ class Test:
 class Row:
     """Samples of one test, in tokens per second, of ONNX Runtime and (or none) of llama.cpp."""
 
-    test: Test
+    test: Workload
     ours: list[float] = field(default_factory=list)
     theirs: list[float] = field(default_factory=list)
 
@@ -53,10 +53,10 @@ class Row:
         return statistics.mean(self.ours) / statistics.mean(self.theirs) if self.theirs else None
 
 
-def all_tests(prompts: Sequence[int], generates: Sequence[int], depths: Sequence[int]) -> list[Test]:
+def all_tests(prompts: Sequence[int], generates: Sequence[int], depths: Sequence[int]) -> list[Workload]:
     """Every prompt length and every number of generated tokens at every depth; zeros are left out."""
-    tests = [Test(p, 0, d) for d in depths for p in prompts if p > 0]
-    return tests + [Test(0, n, d) for d in depths for n in generates if n > 0]
+    tests = [Workload(p, 0, d) for d in depths for p in prompts if p > 0]
+    return tests + [Workload(0, n, d) for d in depths for n in generates if n > 0]
 
 
 def bench_folder(
@@ -64,7 +64,7 @@ def bench_folder(
     gguf: Path | None,
     output: Output,
     *,
-    tests: Sequence[Test],
+    tests: Sequence[Workload],
     repeat: int,
     threads: int,
     ep: str | None,
@@ -107,7 +107,7 @@ def _tokens(count: int, vocab: int) -> list[int]:
     return [int(t) for t in np.random.default_rng(0).integers(0, vocab, count)]
 
 
-def _ours(model: OnnxModel, test: Test) -> float:
+def _ours(model: OnnxModel, test: Workload) -> float:
     """Tokens per second, without tokenization and sampling, as llama-bench counts."""
     vocab = model.manifest["spec"]["vocab"]
     ids = _tokens(test.depth + test.prompt + test.generate, vocab)
@@ -121,7 +121,7 @@ def _ours(model: OnnxModel, test: Test) -> float:
     return (test.prompt + test.generate) / (time.perf_counter() - begin)
 
 
-def _theirs(server: LlamaServer, test: Test, vocab: int) -> float | None:
+def _theirs(server: LlamaServer, test: Workload, vocab: int) -> float | None:
     """llama-server's own timings; it cannot say how fast a prompt is behind a depth."""
     if test.prompt:
         return server.speed(_tokens(test.prompt, vocab), 1)[0] if not test.depth else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mobius_cli.bench import Row, Test, all_tests
+from mobius_cli.bench import Row, Workload, all_tests
 from tests.mobius_cli.test_convert import mobius
 from tests.tiny import write_tiny
 
@@ -26,8 +26,8 @@ def test_names_are_llama_benchs() -> None:
 
 
 def test_ratio() -> None:
-    assert Row(Test(0, 1, 0), [10.0, 30.0], [40.0]).ratio == 0.5
-    assert Row(Test(0, 1, 0), [10.0]).ratio is None
+    assert Row(Workload(0, 1, 0), [10.0, 30.0], [40.0]).ratio == 0.5
+    assert Row(Workload(0, 1, 0), [10.0]).ratio is None
 
 
 SMALL = ("-p", "8,20", "-n", "3", "-d", "0,5", "-r", "2", "-t", "1")
