@@ -28,7 +28,9 @@ class Target:
     head_dim_multiple: int  # what GroupQueryAttention demands
     stack_projections: bool  # q, k, v as one product, and gate and up, where their types allow: fewer kernels
     context_cap: int  # default limit of the context: tables and cache are allocated for it
-    provider_options: tuple[dict[str, Any], ...] = ()
+    provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
+    session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
+    replays_decoding: bool = False  # single tokens as a captured CUDA graph
     storage: str = "fast"
     dequantize: bool = False
 
@@ -66,6 +68,8 @@ TARGETS: dict[str, Target] = {
         stack_projections=True,
         context_cap=8192,
         provider_options=({"cuda": {}},),
+        session_options=(("enable_cuda_graph", "1"),),
+        replays_decoding=True,
     ),
 }
 DEFAULT_TARGET = "cpu"

@@ -11,12 +11,12 @@ import onnxruntime as ort
 
 from converters.package import MODEL, read_manifest
 from converters.target import TARGETS, Target
+from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
 from repack.errors import InputError, MobiusError
 
 F32 = npt.NDArray[np.float32]
 CHUNK = 256  # tokens per pass: bounds the memory of logits, which are [tokens, vocabulary]
-TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 
 
 class OnnxModel:
@@ -56,10 +56,10 @@ class OnnxModel:
         self.context_length = int(config["context_length"])
         eos = config.get("eos_token_id", [])
         self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
-        target = _target(ep or self.manifest["target"]["name"])
-        self._device = target.device
+        self._target = _target(ep or self.manifest["target"]["name"])
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
-        self._session = _open(folder, target.provider, threads, patch)
+        self._session = _open(folder, self._target, threads, patch)
+        self._sequences = 0
         self._last_logits = last_logits
 
     def logits(self, ids: Sequence[int], first: int = 0) -> F32:
@@ -88,47 +88,19 @@ class OnnxModel:
                 return
             row = decoding.run([token])
 
-    def start(self, length: int) -> "Decoding":
+    def start(self, length: int) -> Decoding:
         """A new sequence with a cache of `length` positions."""
         if length > self.context_length:
             raise MobiusError(
                 f"{length} tokens do not fit the {self.context_length} that the model was converted for",
                 "convert with a larger --context-length",
             )
-        return Decoding(self._session, length, self._device, self._last_logits)
-
-
-class Decoding:
-    """One sequence: its cache, whose inputs and outputs are the same buffers, and how far it is filled."""
-
-    def __init__(self, session: Any, length: int, device: str, last_logits: bool) -> None:
-        self.past = 0
-        self._session, self._last_logits = session, last_logits
-        self._binding = session.io_binding()
-        for cache in session.get_inputs():
-            if cache.name.startswith("past_key_values."):
-                _, heads, _, dim = cache.shape
-                empty = np.zeros((1, heads, length, dim), TYPES[cache.type])
-                buffer = ort.OrtValue.ortvalue_from_numpy(empty, device, 0)
-                self._binding.bind_ortvalue_input(cache.name, buffer)
-                self._binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
-        self._vocab = next(o.shape[2] for o in session.get_outputs() if o.name == "logits")
-        self._logits: Any = None
-        self._rows = 0
-
-    def run(self, ids: Sequence[int]) -> F32:
-        """Append tokens; float32 logits [len(ids), vocabulary], or of the last one only as the model was opened."""
-        rows = 1 if self._last_logits else len(ids)
-        if rows != self._rows:  # asking the binding for its outputs would wrap every cache buffer each time
-            self._logits = ort.OrtValue.ortvalue_from_shape_and_type((1, rows, self._vocab), np.float32, "cpu", 0)
-            self._binding.bind_ortvalue_output("logits", self._logits)
-            self._rows = rows
-        self._binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
-        self._binding.bind_cpu_input("attention_mask", np.ones((1, self.past + len(ids)), np.int64))
-        self._session.run_with_iobinding(self._binding)
-        self.past += len(ids)
-        logits: F32 = self._logits.numpy()[0]
-        return logits
+        if self._target.replays_decoding:
+            self._sequences += 1
+            return ReplayedDecoding(
+                self._session, length, self._target.device, self._last_logits, graph_id=self._sequences
+            )
+        return Decoding(self._session, length, self._target.device, self._last_logits)
 
 
 def _target(ep: str) -> Target:
@@ -140,7 +112,7 @@ def _target(ep: str) -> Target:
     return TARGETS[ep]
 
 
-def _open(folder: Path, provider: str, threads: int, patch: dict[str, Any]) -> Any:
+def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any]) -> Any:
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
@@ -149,7 +121,7 @@ def _open(folder: Path, provider: str, threads: int, patch: dict[str, Any]) -> A
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
         model = patched(folder / MODEL, **patch)
     try:
-        return ort.InferenceSession(model, options, providers=[provider])
+        return ort.InferenceSession(model, options, providers=[(target.provider, dict(target.session_options))])
     except Exception as error:  # onnxruntime raises a dozen unrelated classes
         first = str(error).splitlines()[0][:200]
         raise InputError(f"ONNX Runtime cannot load {folder / MODEL}: {first}", "convert the model again") from error

@@ -1,0 +1,83 @@
+"""One sequence in a session: its cache, updated in place, and how far it is filled."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime as ort
+
+F32 = npt.NDArray[np.float32]
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+NOT_REPLAYED = "-1"  # graph id of a run that is neither captured nor replayed
+
+
+class Decoding:
+    """One sequence: its cache, whose inputs and outputs are the same buffers, and how far it is filled."""
+
+    def __init__(self, session: Any, length: int, device: str, last_logits: bool) -> None:
+        self.past = 0
+        self._session, self._last_logits = session, last_logits
+        self._binding = session.io_binding()
+        self._caches: dict[str, Any] = {}
+        for cache in session.get_inputs():
+            if cache.name.startswith("past_key_values."):
+                _, heads, _, dim = cache.shape
+                empty = np.zeros((1, heads, length, dim), TYPES[cache.type])
+                buffer = self._caches[cache.name] = ort.OrtValue.ortvalue_from_numpy(empty, device, 0)
+                self._binding.bind_ortvalue_input(cache.name, buffer)
+                self._binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
+        self._vocab = next(o.shape[2] for o in session.get_outputs() if o.name == "logits")
+        self._logits: Any = None
+        self._rows = 0
+
+    def run(self, ids: Sequence[int]) -> F32:
+        """Append tokens; float32 logits [len(ids), vocabulary], or of the last one only as the model was opened."""
+        return self._run(ids, None)
+
+    def _run(self, ids: Sequence[int], options: Any) -> F32:
+        rows = 1 if self._last_logits else len(ids)
+        if rows != self._rows:  # asking the binding for its outputs would wrap every cache buffer each time
+            self._logits = ort.OrtValue.ortvalue_from_shape_and_type((1, rows, self._vocab), np.float32, "cpu", 0)
+            self._binding.bind_ortvalue_output("logits", self._logits)
+            self._rows = rows
+        self._binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
+        self._binding.bind_cpu_input("attention_mask", np.ones((1, self.past + len(ids)), np.int64))
+        self._session.run_with_iobinding(self._binding, options)
+        self.past += len(ids)
+        logits: F32 = self._logits.numpy()[0].copy()  # a view of the buffer, which the next run overwrites
+        return logits
+
+
+class ReplayedDecoding(Decoding):
+    """On a GPU: single tokens replay a captured CUDA graph, whose buffers keep their addresses and shapes."""
+
+    def __init__(self, session: Any, length: int, device: str, last_logits: bool, graph_id: int) -> None:
+        super().__init__(session, length, device, last_logits)
+        self._graph_id = str(graph_id)
+        self._mask = np.zeros((1, length), np.int64)
+        self._ids_there = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1), np.int64), device, 0)
+        self._mask_there = ort.OrtValue.ortvalue_from_numpy(self._mask, device, 0)
+        self._row_there = ort.OrtValue.ortvalue_from_shape_and_type((1, 1, self._vocab), np.float32, device, 0)
+        self._step = session.io_binding()
+        self._step.bind_ortvalue_input("input_ids", self._ids_there)
+        self._step.bind_ortvalue_input("attention_mask", self._mask_there)
+        self._step.bind_ortvalue_output("logits", self._row_there)
+        for name, buffer in self._caches.items():
+            self._step.bind_ortvalue_input(name, buffer)
+            self._step.bind_ortvalue_output(name.replace("past_key_values", "present"), buffer)
+
+    def run(self, ids: Sequence[int]) -> F32:
+        """As `Decoding.run`."""
+        options = ort.RunOptions()
+        if len(ids) != 1:
+            options.add_run_config_entry("gpu_graph_id", NOT_REPLAYED)
+            return self._run(ids, options)
+        options.add_run_config_entry("gpu_graph_id", self._graph_id)
+        self._mask[:, : self.past + 1] = 1
+        self._mask_there.update_inplace(self._mask)
+        self._ids_there.update_inplace(np.asarray([ids], np.int64))
+        self._session.run_with_iobinding(self._step, options)
+        self.past += 1
+        row: F32 = self._row_there.numpy()[0]
+        return row

@@ -1,0 +1,79 @@
+"""Decoding with an in-place cache: on the CPU always, replayed on a GPU where there is one."""
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+from mobius_cli.runtime.session import CHUNK, OnnxModel
+from repack.errors import MobiusError
+from tests.mobius_cli.test_convert import mobius
+from tests.runner import prompt
+from tests.tiny import write_tiny
+
+IDS = prompt(12, 256)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    base = tmp_path_factory.mktemp("decoding")
+    path = write_tiny(base / "t.gguf", "gemma3", types={"token_embd": "Q8_0", ".": "Q4_K"}, tokenizer="spm", n_ctx=600)
+    for ep in ("cpu", "cuda"):
+        done = mobius("convert", path, "-o", base / ep, "--ep", ep)
+        assert done.exit_code == 0, done.stderr
+    return {ep: base / ep for ep in ("cpu", "cuda")}
+
+
+def test_steps_equal_a_pass(folders: dict[str, Path]) -> None:
+    model = OnnxModel(folders["cpu"], threads=1, accuracy_level=0)
+    whole = model.logits(IDS)
+    decoding = model.start(len(IDS))
+    rows = [decoding.run(IDS[:5]), *(decoding.run([token]) for token in IDS[5:])]
+    np.testing.assert_allclose(np.concatenate(rows), whole, atol=1e-3)
+    assert decoding.past == len(IDS)
+
+
+def test_passes_longer_than_a_chunk(folders: dict[str, Path]) -> None:
+    """Two chunks of equal length come back as they were, not both as the second."""
+    long = prompt(2 * CHUNK, 256)
+    model = OnnxModel(folders["cpu"], threads=1, accuracy_level=0)
+    whole = model.start(len(long)).run(long)
+    np.testing.assert_allclose(model.logits(long), whole, atol=2e-3)
+
+
+def test_last_logits(folders: dict[str, Path]) -> None:
+    whole = OnnxModel(folders["cpu"], threads=1).logits(IDS)
+    last = OnnxModel(folders["cpu"], threads=1, last_logits=True).start(len(IDS)).run(IDS)
+    assert last.shape == (1, whole.shape[1])
+    np.testing.assert_allclose(last[0], whole[-1], atol=1e-3)
+
+
+def test_the_cuda_graph_runs_on_the_cpu(folders: dict[str, Path]) -> None:
+    """float16, so near and not equal; this keeps the graph honest where there is no GPU."""
+    wanted = OnnxModel(folders["cpu"], threads=1, accuracy_level=0).logits(IDS)
+    half = OnnxModel(folders["cuda"], ep="cpu", threads=1).logits(IDS)
+    assert np.abs(half - wanted).max() < 0.03 * wanted.std()
+
+
+def test_too_long(folders: dict[str, Path]) -> None:
+    model = OnnxModel(folders["cpu"], threads=1)
+    with pytest.raises(MobiusError, match="700 tokens do not fit"):
+        model.start(700)
+
+
+@pytest.mark.skipif("CUDAExecutionProvider" not in ort.get_available_providers(), reason="needs a GPU")
+def test_replayed_steps_equal_a_pass(folders: dict[str, Path]) -> None:
+    model = OnnxModel(folders["cuda"], ep="cuda")
+    tokens = list(model.greedy(IDS, 20))
+    passed = model.logits([*IDS, *tokens[:-1]], first=len(IDS) - 1)
+    assert passed.argmax(-1).tolist() == tokens
+
+
+def test_no_gpu_is_said(folders: dict[str, Path]) -> None:
+    if "CUDAExecutionProvider" in ort.get_available_providers():
+        pytest.skip("there is a GPU")
+    done = mobius("run", folders["cuda"], "-p", "x")
+    assert done.exit_code == 1
+    assert "no CUDAExecutionProvider" in done.stderr
+    assert "mobius-cli[gpu]" in done.stderr
