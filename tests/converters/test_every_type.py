@@ -1,5 +1,6 @@
 """A whole tiny model of each quantized type, against llama.cpp on its float32 copy."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from repack.block_sizes import BLOCK_SIZES
 from repack.registry import QUANT_TYPES
 from tests.blocks import random_blocks, reference
 from tests.oracle import require_llama
-from tests.runner import check_model, export, prompt
+from tests.runner import check_model, export, llama_logits, prompt
 from tests.tiny import write_tiny
 
 require_llama()
@@ -78,3 +79,25 @@ def test_quantized_norms_and_biases(tmp_path: Path) -> None:
         values = np.random.default_rng(2).uniform(0.5, 1.5, 256).astype(np.float32)
         extra[stem] = (gguf.quantize(values, gguf.GGMLQuantizationType.Q8_0), "Q8_0")
     check_model(tmp_path, "llama", extra_tensors=extra, biases=("attn_q",))
+
+
+def test_model_of_q2_0(tmp_path: Path) -> None:
+    """The gguf package cannot write type 42: the tensors are written as bytes, and their headers changed."""
+    made = {name: blocks for name, (blocks, _) in tensors("Q2_0").items()}
+    as_bytes = {name: (blocks.view(np.int8), "I8") for name, blocks in made.items()}
+    path = write_tiny(tmp_path / "tiny.gguf", "llama", extra_tensors=as_bytes)
+    raw = bytearray(path.read_bytes())
+    for name, blocks in made.items():
+        key = struct.pack("<Q", len(name)) + name.encode() + struct.pack("<I", 2)
+        at = raw.index(key) + len(key)
+        weights, size = BLOCK_SIZES["Q2_0"]
+        assert struct.unpack_from("<QQI", raw, at) == (blocks.shape[1], blocks.shape[0], 24)
+        struct.pack_into("<QQI", raw, at, blocks.shape[1] // size * weights, blocks.shape[0], 42)
+    path.write_bytes(raw)
+    floats = {name: reference(blocks, "Q2_0") for name, blocks in made.items()}
+    wide = write_tiny(tmp_path / "wide.gguf", "llama", extra_tensors=floats)
+    ids = prompt(24, 320)
+    wanted = llama_logits(wide, tmp_path, ids)
+    for storage in ("fast", "small"):
+        _, session = export(path, tmp_path / storage, accuracy_level=0, storage=storage)
+        np.testing.assert_allclose(session.logits(ids), wanted, atol=0.01, rtol=0)
