@@ -9,11 +9,8 @@ from typing import Any
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 
-# Model types that onnxruntime-genai 0.18 accepts for decoders with these inputs and outputs; others run as this.
-GENERIC_TYPE = "decoder"
 
-
-def genai_config(plan: Plan, tokens: TokenizerFiles | None) -> dict[str, Any]:
+def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """What onnxruntime-genai reads."""
     spec, mixer = plan.spec, plan.spec.layers[0].mixer
     model = {
@@ -54,7 +51,7 @@ def genai_config(plan: Plan, tokens: TokenizerFiles | None) -> dict[str, Any]:
     return {"model": model, "search": search}
 
 
-def hugging_face_config(plan: Plan, tokens: TokenizerFiles | None) -> dict[str, Any]:
+def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """`config.json` for tools that look for one; numbers under Hugging Face's names."""
     spec, mixer = plan.spec, plan.spec.layers[0].mixer
     return {
@@ -76,14 +73,12 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles | None) -> dict[str, 
     }
 
 
-def generation_config(tokens: TokenizerFiles | None) -> dict[str, Any]:
+def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:
     """`generation_config.json`: greedy, with every id that ends a turn."""
     return {"do_sample": False, **_token_ids(tokens)}
 
 
-def _token_ids(tokens: TokenizerFiles | None) -> dict[str, Any]:
-    if tokens is None:
-        return {}
+def _token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
     stops = list(tokens.eos_token_ids)
     found = {
         "bos_token_id": tokens.bos_token_id,

@@ -29,9 +29,6 @@ class Hparams:
         self._read: set[str] = set()
         self._ignored: set[str] = set()
 
-    def __contains__(self, key: str) -> bool:
-        return f"{self.architecture}.{key}" in self.source.metadata
-
     def has_tensor(self, name: str) -> bool:
         """Whether the file holds a tensor."""
         return name in self.source.tensors

@@ -1,18 +1,16 @@
 """Writes a finished graph as model.onnx with external data, reading each weight when its turn comes."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx_ir as ir
 
 from converters.graph import DTYPES, MICROSOFT, Graph, Value
-from converters.package import DATA, MODEL
+from converters.package import DATA, MODEL, OnTensor
 
 OPSET = 21  # first with 4-bit Cast and blocked DequantizeLinear; onnxruntime-genai writes the same
 IR_VERSION = 10
 EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
-OnTensor = Callable[[str, int], None]  # name, bytes stored
 
 
 def write_graph(

@@ -15,6 +15,7 @@ from repack.errors import InputError, MobiusError
 
 MANIFEST = "mobius.json"
 MODEL, DATA = "model.onnx", "model.onnx_data"
+OnTensor = Callable[[str, int], None]  # name of a stored weight, bytes
 SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
 
 
@@ -100,14 +101,12 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def sha256_of(path: Path, on_bytes: Callable[[int], None] | None = None) -> str:
+def sha256_of(path: Path) -> str:
     """Hexadecimal SHA-256 of a file."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1 << 22):
             digest.update(chunk)
-            if on_bytes is not None:
-                on_bytes(len(chunk))
     return digest.hexdigest()
 
 

@@ -1,6 +1,5 @@
 """The conversion itself: a plan becomes a folder."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -8,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from converters import genai
-from converters.package import DATA, MANIFEST, MODEL, new_folder, sha256_of, write_json
+from converters.package import DATA, MANIFEST, MODEL, OnTensor, new_folder, sha256_of, write_json
 from converters.plan import Plan
 from converters.report import Rounding, sum_roundings
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 
 PRODUCER = "mobius-cli"
-OnTensor = Callable[[str, int], None]  # name, bytes stored
 
 
 @dataclass(frozen=True)
@@ -81,6 +79,7 @@ def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:
 
 
 def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None) -> None:
+    from converters.onnx_file import write_graph
 
     metadata = plan.source.metadata
     properties = {
@@ -92,8 +91,6 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     for key in ("license", "author", "name"):
         if isinstance(value := metadata.get(f"general.{key}"), str):
             properties[key] = value
-    from converters.onnx_file import write_graph
-
     write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
 
 

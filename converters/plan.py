@@ -56,13 +56,14 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
     return Plan(source, spec, target, context, graph, weights, tuple(warnings))
 
 
-def measure_roundings(source: GgufFile, target: Target) -> dict[str, Rounding]:
+def measure_roundings(plan: Plan) -> dict[str, Rounding]:
     """What float16 would round: reads scales, offsets and plain floats, but no codes.
 
     Raises:
-        MobiusError: as `make_plan`, or a number that float16 cannot hold.
+        MobiusError: a number that float16 cannot hold.
     """
-    plan = make_plan(source, replace(target, storage="fast"))
+    if plan.target.storage != "fast":  # whose initializers are the operators' own scales and offsets
+        plan = make_plan(plan.source, replace(plan.target, storage="fast"), plan.context_length)
     for value in plan.graph.initializers.values():
         if value.dtype == "float16" and value.compute is not None:
             value.compute()

@@ -1,6 +1,5 @@
 """What a model is, in numbers only: the one description that everything downstream reads."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -86,10 +85,6 @@ class ModelSpec:
     embedding_scale: float = 1.0
     final_softcap: float = 0.0
     wide_residual: bool = False
-
-    def ropes(self) -> Iterator[Rope]:
-        """Every distinct rotary embedding."""
-        yield from {layer.mixer.rope: None for layer in self.layers if layer.mixer.rope is not None}
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: nested dictionaries of plain numbers."""

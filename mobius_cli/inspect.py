@@ -75,7 +75,7 @@ def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, dict[str, 
     """The plan, and for float16 what it would round; or the reason why there is none."""
     try:
         plan = make_plan(source, target)
-        return plan, measure_roundings(source, target) if target.dtype == "float16" else {}, None
+        return plan, measure_roundings(plan) if target.dtype == "float16" else {}, None
     except MobiusError as error:
         return None, {}, error
 

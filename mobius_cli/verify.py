@@ -1,5 +1,6 @@
 """`mobius verify`: the proof. llama.cpp decodes, ONNX Runtime scores the same tokens, every step is judged."""
 
+import os
 import tempfile
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
@@ -93,7 +94,7 @@ def _ask_llama(request: Request, manifest: dict[str, Any], codec: TextCodec, out
         return Reference(
             model=ModelFile(first["file"], first["sha256"], first["bytes"]),
             build=server.build,
-            settings=Settings(request.exact, "f32" if request.exact else "f16", request.threads),
+            settings=Settings(request.exact, "f32" if request.exact else "f16", _threads(request)),
             prompts=answers,
         )
 
@@ -125,13 +126,13 @@ def _server(
         with output.progress("float32 copy", 1) as advance:
             write_f32_copy(source, model)
             advance(1, "")
-    return LlamaServer(binary, model, context=context, threads=request.threads or _cores(), exact=request.exact)
+    return LlamaServer(binary, model, context=context, threads=_threads(request), exact=request.exact)
 
 
-def _cores() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def _threads(request: Request) -> int:
+    """Threads of llama.cpp: as asked, else one for each core this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return request.threads or cores
 
 
 def _check_ids(server: LlamaServer, text: str, ours: list[int]) -> None:

@@ -22,7 +22,6 @@ PROMPT = "The history of the lighthouse begins long before the first ships reach
 LOAD = """
 import sys, time
 import onnxruntime
-base = open("/proc/self/status").read()
 options = onnxruntime.SessionOptions()
 options.intra_op_num_threads = int(sys.argv[2])
 start, cpu = time.perf_counter(), time.process_time()

@@ -43,10 +43,14 @@ def plane_d(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     return per_block(ops, planes["d"], grid)
 
 
+def under(ops: Ops[Any], sub: Any, super_scale: Any, grid: Grid) -> Any:
+    """Float sub-scales [rows, n, k] times a float16 super-scale [rows, n, 1]."""
+    return ops.reshape(ops.mul(sub, ops.to_float(super_scale)), (grid.rows, grid.blocks))
+
+
 def sub_scaled(ops: Ops[Any], sub: Any, super_scale: Any, grid: Grid) -> Any:
     """Integer sub-scales [rows, n, k] times a float16 super-scale [rows, n, 1]."""
-    product = ops.mul(ops.to_float(sub), ops.to_float(super_scale))
-    return ops.reshape(product, (grid.rows, grid.blocks))
+    return under(ops, ops.to_float(sub), super_scale, grid)
 
 
 # Bits 4-5 of a number whose low nibble is stored apart.
@@ -60,7 +64,7 @@ def six_bit_scale(count: int) -> Decoder:
         low = ops.to_uint8(planes["scales"])
         high = ops.reshape(ops.gather(HIGH_PAIR, planes["scales_high"]), (grid.rows, -1, count))
         signed = ops.plus(ops.to_float(ops.bit_or(low, high)), -32.0)
-        return ops.reshape(ops.mul(signed, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+        return under(ops, signed, planes["d"], grid)
 
     return decode
 
@@ -70,6 +74,6 @@ def odd_scale(factor: float, term: float) -> Decoder:
 
     def decode(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
         sub = ops.plus(ops.times(ops.to_float(planes["scales"]), factor), term)
-        return ops.reshape(ops.mul(sub, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+        return under(ops, sub, planes["d"], grid)
 
     return decode

@@ -20,6 +20,11 @@ def packed_signs(word: Any) -> bits.U8:
     return bits.word_fields(word, (0, 7, 14, 21), 127)
 
 
+def packed_threes(word: Any) -> bits.U8:
+    """Four 3-bit numbers from the low 12 bits of each word: [n, k] -> [n, 4 k]."""
+    return bits.word_fields(word, (0, 3, 6, 9), 7)
+
+
 def seven_bit_planes(name: str, extract: Callable[[bits.U8], Any]) -> dict[str, Plane]:
     """7-bit numbers [n, 32] as planes of 4, 2 and 1 bits: 28 bytes, as in the file."""
     return {

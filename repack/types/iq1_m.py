@@ -11,7 +11,8 @@ from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
 from repack.tables import grid_bytes
-from repack.types.grids import three_bit_planes, three_bits
+from repack.types.common import under
+from repack.types.grids import packed_threes, three_bit_planes, three_bits
 
 SHIFTS = bits.bit_table(1, [1, 255])  # +1 or -1 modulo 256
 
@@ -26,18 +27,18 @@ def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
 def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
     """d * (2 s + 1) / 8."""
     sub = ops.plus(ops.times(ops.to_float(three_bits(ops, planes, "scales", grid, 16)), 0.25), 0.125)
-    return ops.reshape(ops.mul(sub, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+    return under(ops, sub, planes["d"], grid)
+
+
+def _words(raw: bits.U8) -> Any:
+    return bits.words(raw[:, 48:56], "<u2")
 
 
 def _d(raw: bits.U8) -> bits.F16:
     """The float16 lies in the top nibbles of the four scale words, lowest nibble first."""
-    top = bits.words(raw[:, 48:56], "<u2") >> 12
+    top = _words(raw) >> 12
     d: bits.F16 = (top << np.array([0, 4, 8, 12], np.uint16)).sum(axis=1, dtype=np.uint16)[:, None].view("<f2")
     return d
-
-
-def _sub_scales(raw: bits.U8) -> bits.U8:
-    return bits.word_fields(bits.words(raw[:, 48:56], "<u2"), (0, 3, 6, 9), 7)
 
 
 #  0                   32                                               48                                    56
@@ -52,7 +53,7 @@ IQ1_M = QuantType(
         "index": Plane("uint8", 32, lambda raw: raw[:, 0:32]),
         **three_bit_planes("high", 32, lambda raw: bits.nibbles(raw[:, 32:48]) & 7),
         "shifts": Plane("uint8", 4, lambda raw: bits.fields(bits.nibbles(raw[:, 32:48]) >> 3, 1)),
-        **three_bit_planes("scales", 16, _sub_scales),
+        **three_bit_planes("scales", 16, lambda raw: packed_threes(_words(raw))),
         "d": Plane("float16", 1, _d),
     },
     codes=_codes,

@@ -8,7 +8,8 @@ from repack import bits
 from repack.ops import Ops
 from repack.quant_type import Grid, Plane, Planes, QuantType
 from repack.tables import grid_pairs
-from repack.types.grids import three_bit_planes, three_bits
+from repack.types.common import under
+from repack.types.grids import packed_threes, three_bit_planes, three_bits
 
 
 def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
@@ -24,12 +25,11 @@ SHIFTS = np.array([(2 * (n & 7) + 1) * (-0.125 if n & 8 else 0.125) for n in ran
 
 
 def _times(table: Any, ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    sub = ops.gather(table, ops.to_uint8(planes["scales"]))
-    return ops.reshape(ops.mul(sub, ops.to_float(planes["d"])), (grid.rows, grid.blocks))
+    return under(ops, ops.gather(table, ops.to_uint8(planes["scales"])), planes["d"], grid)
 
 
-def _high(raw: bits.U8) -> bits.U8:
-    return bits.word_fields(bits.words(raw[:, 34:50], "<u2"), (0, 3, 6, 9), 7)
+def _words(raw: bits.U8) -> Any:
+    return bits.words(raw[:, 34:50], "<u2")
 
 
 #  0       2                   34                                                               50
@@ -42,8 +42,8 @@ IQ1_S = QuantType(
     block_size=32,
     planes={
         "index": Plane("uint8", 32, lambda raw: raw[:, 2:34]),
-        **three_bit_planes("high", 32, _high),
-        "scales": Plane("uint4", 8, lambda raw: (bits.words(raw[:, 34:50], "<u2") >> 12).astype("u1")),
+        **three_bit_planes("high", 32, lambda raw: packed_threes(_words(raw))),
+        "scales": Plane("uint4", 8, lambda raw: (_words(raw) >> 12).astype("u1")),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
     },
     codes=_codes,

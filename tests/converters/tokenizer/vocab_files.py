@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import TokenizerFiles, export_tokenizer
 from tests.llama_vocab import LlamaVocab
+from tests.tiny import add_value
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
@@ -18,14 +19,7 @@ def write_gguf(path: Path, metadata: Mapping[str, Any]) -> Path:
     """A file with this metadata and no tensors, which is enough to load a vocabulary."""
     writer = gguf.GGUFWriter(path, "llama")
     for key, value in metadata.items():
-        if isinstance(value, bool):
-            writer.add_bool(key, value)
-        elif isinstance(value, int):
-            writer.add_uint32(key, value)
-        elif isinstance(value, str):
-            writer.add_string(key, value)
-        else:
-            writer.add_array(key, value.tolist() if isinstance(value, np.ndarray) else value)
+        add_value(writer, key, value.tolist() if isinstance(value, np.ndarray) else value)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
