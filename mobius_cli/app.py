@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from mobius_cli import bench_options as of_bench
 from mobius_cli import options as opt
 from mobius_cli.errors import reported
 from mobius_cli.output import Output
@@ -162,6 +163,8 @@ def verify(
         Path | None, typer.Option("--prompt-file", help="One prompt a line.", show_default=False)
     ] = None,
     tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Tokens per prompt.")] = 64,
+    text: Annotated[Path | None, typer.Option(help="Perplexity and KL over this text.", show_default=False)] = None,
+    text_tokens: Annotated[int, typer.Option("--text-tokens", min=16, help="The first so many tokens of it.")] = 256,
     llama_server: Annotated[
         str | None,
         typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False),
@@ -175,39 +178,38 @@ def verify(
 
     request = Request(
         folder=folder, gguf=gguf, reference=reference, write_reference=write_reference, exact=exact,
-        prompts=prompt, prompt_file=prompt_file, tokens=tokens, llama_server=llama_server, ep=ep, threads=threads,
+        prompts=prompt, prompt_file=prompt_file, tokens=tokens, text=text, text_tokens=text_tokens,
+        llama_server=llama_server, ep=ep, threads=threads,
     )  # fmt: skip
     if not verify_folder(request, Output(as_json)):
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(help=of_bench.HELP)
 @reported
 def bench(
     folder: opt.Folder,
-    gguf: Annotated[
-        Path | None, typer.Option("--gguf", help="The GGUF file: llama.cpp runs beside.", show_default=False)
-    ] = None,
-    prompt: Annotated[str, typer.Option("-p", "--n-prompt", help="Prompt lengths, by comma.")] = "512",
-    generate: Annotated[str, typer.Option("-n", "--n-gen", help="Numbers of tokens to generate, by comma.")] = "128",
-    depth: Annotated[str, typer.Option("-d", "--n-depth", help="Tokens in the cache before a test, by comma.")] = "0",
-    repeat: Annotated[int, typer.Option("-r", "--repetitions", min=1, help="Samples per test, after a warm-up.")] = 5,
-    output: Annotated[str, typer.Option("-o", "--output", help="md, csv, json or jsonl.")] = "md",
-    llama_server: Annotated[str | None, typer.Option("--llama-server", help="Its path.", show_default=False)] = None,
-    ep: opt.Ep = None,
-    threads: Annotated[int, typer.Option("--threads", "-t", min=1, help="Threads of both engines.")] = 2,
+    gguf: of_bench.Gguf = None,
+    prompt: of_bench.Prompts = "512",
+    generate: of_bench.Generates = "128",
+    depth: of_bench.Depths = "0",
+    repeat: of_bench.Repeat = 5,
+    output: of_bench.Form = "md",
+    llama_server: of_bench.LlamaServer = None,
+    ep: of_bench.Ep = None,
+    threads: of_bench.Threads = 2,
 ) -> None:
-    """Measure prompt and generation speed, in llama-bench's columns, engines in alternation.
-
-    Tokenization and sampling are not counted, nor is the warm-up. Rows whose spread exceeds 10 % are flagged.
-    """
-    from mobius_cli.bench import FORMATS, all_tests, bench_folder
+    """Measure prompt and generation speed, in llama-bench's columns, engines in alternation."""
+    from mobius_cli.bench_formats import FORMATS
+    from mobius_cli.bench_rows import all_tests
 
     if output not in FORMATS:
         raise typer.BadParameter(f"-o {output!r} is not one of: {', '.join(FORMATS)}")
     tests = all_tests(opt.numbers(prompt), opt.numbers(generate), opt.numbers(depth))
     if not tests:
         raise typer.BadParameter("nothing to measure: give -p or -n")
+    from mobius_cli.bench import bench_folder
+
     bench_folder(
         folder, gguf, Output(), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
         form=output,

@@ -1,11 +1,14 @@
-"""`mobius verify`: the proof. llama.cpp decodes, ONNX Runtime scores the same tokens, every step is judged."""
+"""`mobius verify`: the proof. llama.cpp decodes, ONNX Runtime scores the same tokens, every step is judged.
+
+With `--text` both score a text instead, or as well.
+"""
 
 import os
 import tempfile
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from converters.package import read_manifest, sha256_of
 from converters.sources.gguf_file import GgufFile
@@ -15,7 +18,12 @@ from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
 from mobius_cli.runtime.prompts import load_prompts
 from mobius_cli.runtime.reference import ModelFile, PromptReference, Reference, Settings, read_reference
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.verify_report import print_report
+from mobius_cli.verify_text import ask_llama, judge_text, open_text
 from repack.errors import InputError, MobiusError
+
+if TYPE_CHECKING:
+    from mobius_cli.runtime.session import OnnxModel
 
 CANDIDATES = 32  # log-probabilities that llama.cpp reports per step
 NOISE_FREE = 0  # accuracy level of MatMulNBits for --exact: float activations
@@ -33,13 +41,20 @@ class Request:
     prompts: list[str] | None = None
     prompt_file: Path | None = None
     tokens: int = 64
+    text: Path | None = None
+    text_tokens: int = 256
     llama_server: str | None = None
     ep: str | None = None
     threads: int = 0
 
+    @property
+    def asks_prompts(self) -> bool:
+        """Whether prompts are decoded: given ones, or the default ones unless there is a text."""
+        return self.text is None or bool(self.prompts) or self.prompt_file is not None
+
 
 def verify_folder(request: Request, output: Output) -> bool:
-    """Compare and print a row per prompt; returns whether nothing diverged.
+    """Compare and print a row per prompt and for the text; returns whether nothing diverged.
 
     Raises:
         InputError: the folder, the GGUF file or the reference cannot be read.
@@ -53,17 +68,19 @@ def verify_folder(request: Request, output: Output) -> bool:
         reference = _ask_llama(request, manifest, codec, output)
     if request.write_reference is not None:
         reference.write(request.write_reference)
-    verdicts = _judge(request, reference, output)
-    _print(reference, verdicts, codec, output, request)
-    return all(v.kind != "diverged" for v in verdicts)
+    model = _open(request)
+    verdicts = _judge(model, request, reference, output)
+    score = None if reference.text is None else judge_text(model, reference.text, request.exact, output)
+    print_report(request.folder, reference, verdicts, score, codec, output)
+    return all(v.kind != "diverged" for v in verdicts) and (score is None or score.verdict != "diverged")
 
 
 def _saved_reference(request: Request, manifest: dict[str, Any]) -> Reference:
     assert request.reference is not None
-    if request.gguf is not None or request.prompts or request.prompt_file or request.write_reference:
+    if any((request.gguf, request.prompts, request.prompt_file, request.text, request.write_reference)):
         raise InputError(
-            "--reference already holds the prompts and llama.cpp's answers",
-            "leave out --gguf, --prompt, --prompt-file and --write-reference",
+            "--reference already holds the prompts or the text, and llama.cpp's answers",
+            "leave out --gguf, --prompt, --prompt-file, --text and --write-reference",
         )
     reference = read_reference(request.reference)
     reference.require_model(manifest["source"][0]["sha256"])
@@ -74,28 +91,35 @@ def _saved_reference(request: Request, manifest: dict[str, Any]) -> Reference:
 
 
 def _ask_llama(request: Request, manifest: dict[str, Any], codec: TextCodec, output: Output) -> Reference:
-    """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts."""
+    """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts, the text, or both."""
     if request.gguf is None:
         raise InputError("verify needs the GGUF file", "pass --gguf FILE, or --reference FILE of an earlier run")
-    prompts = load_prompts(request.prompts, request.prompt_file)
-    ids = [codec.encode(text) for text in prompts]
+    text = None
+    if request.text is not None:
+        text = open_text(request.text, request.text_tokens, manifest["target"]["context_length"], codec)
+    prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
+    ids = [codec.encode(prompt) for prompt in prompts]
     with GgufFile.open(request.gguf) as source, ExitStack() as stack:
         _check_source(source, manifest)
-        context = max(map(len, ids)) + request.tokens + 8
+        lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
+        context = max(lengths) + 8
         server = stack.enter_context(_server(request, source, context, stack, output))
         answers = []
         with output.progress("llama.cpp", len(prompts)) as advance:
-            for text, prompt_ids in zip(prompts, ids, strict=True):
-                _check_ids(server, text, prompt_ids)
+            for prompt, prompt_ids in zip(prompts, ids, strict=True):
+                _check_ids(server, prompt, prompt_ids)
                 found = server.greedy(prompt_ids, request.tokens, CANDIDATES)
-                answers.append(PromptReference(text, prompt_ids, found.tokens, found.top_ids, found.top_logprobs))
+                answers.append(PromptReference(prompt, prompt_ids, found.tokens, found.top_ids, found.top_logprobs))
                 advance(1, "")
+        if text is not None:
+            _check_ids(server, text.content, text.all_ids)
         first = manifest["source"][0]
         return Reference(
             model=ModelFile(first["file"], first["sha256"], first["bytes"]),
             build=server.build,
             settings=Settings(request.exact, "f32" if request.exact else "f16", _threads(request)),
             prompts=answers,
+            text=None if text is None else ask_llama(server, text, output),
         )
 
 
@@ -148,12 +172,15 @@ def _check_ids(server: LlamaServer, text: str, ours: list[int]) -> None:
         )
 
 
-def _judge(request: Request, reference: Reference, output: Output) -> list[Verdict]:
-    """One teacher-forced pass per prompt: row i scores token i of llama.cpp's answer."""
+def _open(request: Request) -> "OnnxModel":
     from mobius_cli.runtime.session import OnnxModel
 
     level = NOISE_FREE if request.exact else None
-    model = OnnxModel(request.folder, ep=request.ep, threads=request.threads, accuracy_level=level)
+    return OnnxModel(request.folder, ep=request.ep, threads=request.threads, accuracy_level=level)
+
+
+def _judge(model: "OnnxModel", request: Request, reference: Reference, output: Output) -> list[Verdict]:
+    """One teacher-forced pass per prompt: row i scores token i of llama.cpp's answer."""
     judge = compare_exact if request.exact else compare
     verdicts = []
     with output.progress("ONNX Runtime", len(reference.prompts)) as advance:
@@ -162,50 +189,3 @@ def _judge(request: Request, reference: Reference, output: Output) -> list[Verdi
             verdicts.append(judge(p.tokens, p.top_ids, p.top_logprobs, logits))
             advance(1, "")
     return verdicts
-
-
-def _print(reference: Reference, verdicts: list[Verdict], codec: TextCodec, output: Output, request: Request) -> None:
-    columns = ("prompt", "tokens", "verdict", "same argmax", "noise", "max diff", "mean KL")
-    rows = []
-    for p, v in zip(reference.prompts, verdicts, strict=True):
-        shown = p.text if len(p.text) <= 32 else p.text[:31] + "…"
-        at = f" at token {v.first_difference}" if v.first_difference is not None else ""
-        rows.append(
-            (shown, str(v.steps), v.kind + at, f"{v.agreement:.1%}", _number(v.noise), _number(v.max_abs_logprob_diff),
-             _number(v.mean_kl))
-        )  # fmt: skip
-    output.table(columns, rows, right=(1, 3, 4, 5, 6))
-    for p, v in zip(reference.prompts, verdicts, strict=True):
-        for line in _explain(v, codec):
-            output.data(f"{p.text[:31]!r}: {line}")
-    counts = {kind: sum(v.kind == kind for v in verdicts) for kind in ("identical", "near-tie", "diverged")}
-    kind = "float32 copy" if reference.settings.exact else "same file"
-    output.data(
-        f"llama.cpp {reference.build} on the {kind}: "
-        + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
-        + f" of {len(verdicts)} prompts, {sum(v.steps for v in verdicts)} tokens"
-    )
-    output.result(
-        {
-            "folder": str(request.folder), "llama_cpp": reference.build, "exact": reference.settings.exact,
-            "verdict": next(k for k in ("diverged", "near-tie", "identical") if counts[k]), **counts,
-            "prompts": [
-                {"text": p.text, **asdict(v)} for p, v in zip(reference.prompts, verdicts, strict=True)
-            ],
-        }
-    )  # fmt: skip
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"
-
-
-def _explain(verdict: Verdict, codec: TextCodec) -> list[str]:
-    """Why a prompt diverged, or the margins of its ties."""
-    if verdict.reason:
-        return [verdict.reason]
-    return [
-        f"near-tie at token {d.step}: {codec.show(d.our_token)} instead of {codec.show(d.their_token)},"
-        f" margins {_number(d.their_margin)} (llama.cpp) and {_number(d.our_margin)} (ours), noise limit {d.limit:.3g}"
-        for d in verdict.differences
-    ]

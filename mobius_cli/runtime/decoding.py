@@ -35,6 +35,12 @@ class Decoding:
         """Append tokens; float32 logits [len(ids), vocabulary], or of the last one only as the model was opened."""
         return self._run(ids, None)
 
+    def rewind(self, length: int) -> None:
+        """Keep the first `length` tokens only; what the cache holds behind them is never read again."""
+        if not 0 <= length <= self.past:
+            raise ValueError(f"cannot rewind from {self.past} tokens to {length}")
+        self.past = length
+
     def _run(self, ids: Sequence[int], options: Any) -> F32:
         rows = 1 if self._last_logits else len(ids)
         if rows != self._rows:  # asking the binding for its outputs would wrap every cache buffer each time
@@ -81,3 +87,8 @@ class ReplayedDecoding(Decoding):
         self.past += 1
         row: F32 = self._row_there.numpy()[0]
         return row
+
+    def rewind(self, length: int) -> None:
+        """As `Decoding.rewind`; the mask, which a step only adds to, forgets the tokens as well."""
+        super().rewind(length)
+        self._mask[:, length:] = 0

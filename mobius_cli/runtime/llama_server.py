@@ -31,6 +31,7 @@ from repack.errors import InputError, MobiusError
 __all__ = ["Generation", "LlamaServer", "find_llama_server"]
 
 _FORCING_BIAS = 1000.0  # above any difference of two logits
+_WIDER = (1024, 1 << 24)  # candidates to look for one token in; the last is every vocabulary
 _GRACE = 2.0  # seconds from a broken connection to the end of the process that broke it
 
 
@@ -133,6 +134,28 @@ class LlamaServer:
             rows.append(row)
         return generation(answer, rows, self.build)
 
+    def score(self, ids: list[int], token: int, top: int = 64) -> Row:
+        """The row of `token` after `ids`, whatever else is more probable there, with `top` candidates, best first.
+
+        The cache of the last request is used: called with ever longer `ids`, each position is a decode step.
+        Raises MobiusError if `ids` do not fit, the server does not answer, or does not take the token.
+        """
+        answer = self._complete(ids, 1, top, cache_prompt=True, logit_bias=[[token, _FORCING_BIAS]])
+        rows: list[Row] = answer.get("completion_probabilities") or []
+        if answer["tokens"] != [token] or any(row.get("id") != token for row in rows):
+            raise MobiusError(
+                f"llama-server picked token {answer['tokens'][0]} where {token} was forced by a logit bias",
+                "Use a server without grammar or speculative decoding.",
+            )
+        if rows:
+            return rows[0]
+        for wide in _WIDER:  # the token is a part of a character only
+            found = self._candidates_after(ids, wide, cache_prompt=True)["top_logprobs"]
+            for entry in found:
+                if entry["id"] == token:
+                    return {"id": token, "logprob": entry["logprob"], "top_logprobs": found[:top]}
+        raise MobiusError(f"{self.url}: no log-probability of token {token}", TOO_OLD)
+
     def speed(self, ids: list[int], n: int) -> tuple[float, float]:
         """Tokens per second of the prompt `ids` and of `n` tokens after it, without any log-probabilities."""
         timings = self._complete(ids, n, 0, ignore_eos=True).get("timings", {})
@@ -149,11 +172,11 @@ class LlamaServer:
             )
         return answer
 
-    def _candidates_after(self, ids: list[int], top: int) -> Row:
+    def _candidates_after(self, ids: list[int], top: int, **options: Any) -> Row:
         # Where the text would end inside a UTF-8 character there are no candidates. They are the same if a bias
         # forces a token that is a whole character instead: log-probabilities are reported before any bias.
         whole = self.tokenize("a", add_special=False)[-1]
-        answer = self._complete(ids, 1, top, logit_bias=[[whole, _FORCING_BIAS]])
+        answer = self._complete(ids, 1, top, logit_bias=[[whole, _FORCING_BIAS]], **options)
         rows: list[Row] = answer.get("completion_probabilities") or []
         if len(rows) != 1:
             raise MobiusError(f"{self.url}: no candidates after {len(ids)} tokens", TOO_OLD)

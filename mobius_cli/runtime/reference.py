@@ -4,17 +4,17 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mobius_cli.runtime.checked_json import array, candidates, refuse_constant, rounded, typed
+from mobius_cli.runtime.text_reference import TextReference, parse_text, text_json
 from repack.errors import InputError, MobiusError
 
 FORMAT = "mobius-reference/1"
 _NAME, _VERSION = FORMAT.split("/")
-T = TypeVar("T")
-_DECIMALS = 6  # a float32 log-probability near 1 has no more
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,13 @@ class PromptReference:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """All that the ONNX half of a verification needs to know about the llama.cpp half."""
+    """All that the ONNX half of a verification needs to know about the llama.cpp half: prompts, a text, or both."""
 
     model: ModelFile
     build: str
     settings: Settings
     prompts: list[PromptReference]
+    text: TextReference | None = None
 
     def require_model(self, sha256: str) -> None:
         """Raise MobiusError unless `sha256` is that of the GGUF file this reference was made from."""
@@ -77,6 +78,8 @@ class Reference:
             "settings": vars(self.settings),
             "prompts": [_prompt_json(prompt) for prompt in self.prompts],
         }
+        if self.text is not None:
+            content["text"] = text_json(self.text)
         text = json.dumps(content, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
@@ -91,7 +94,7 @@ class Reference:
 def read_reference(path: Path) -> Reference:
     """The reference in a file. Raises InputError if it is missing, not a reference, or damaged."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        data = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse_constant)
         _check_format(data, path)
         return _parse(data)
     except OSError as error:
@@ -109,12 +112,8 @@ def _prompt_json(prompt: PromptReference) -> dict[str, Any]:
         "prompt_ids": prompt.prompt_ids,
         "tokens": prompt.tokens,
         "top_ids": prompt.top_ids.tolist(),
-        "top_logprobs": [[round(value, _DECIMALS) for value in row] for row in prompt.top_logprobs.tolist()],
+        "top_logprobs": rounded(prompt.top_logprobs),
     }
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a number")
 
 
 def _check_format(data: Any, path: Path) -> None:
@@ -134,55 +133,37 @@ def _parse(data: dict[str, Any]) -> Reference:
     model, settings = data["model"], data["settings"]
     reference = Reference(
         model=ModelFile(
-            name=_typed(model["name"], str), sha256=_typed(model["sha256"], str), size=_typed(model["size"], int)
+            name=typed(model["name"], str), sha256=typed(model["sha256"], str), size=typed(model["size"], int)
         ),
-        build=_typed(data["build"], str),
+        build=typed(data["build"], str),
         settings=Settings(
-            exact=_typed(settings["exact"], bool),
-            kv_type=_typed(settings["kv_type"], str),
-            threads=_typed(settings["threads"], int),
+            exact=typed(settings["exact"], bool),
+            kv_type=typed(settings["kv_type"], str),
+            threads=typed(settings["threads"], int),
         ),
-        prompts=[_parse_prompt(entry, i) for i, entry in enumerate(_typed(data["prompts"], list))],
+        prompts=[_parse_prompt(entry, i) for i, entry in enumerate(typed(data["prompts"], list))],
+        text=parse_text(typed(data["text"], dict)) if "text" in data else None,
     )
-    if not reference.prompts:
-        raise ValueError("it has no prompt")
+    if not reference.prompts and reference.text is None:
+        raise ValueError("it has no prompt and no text")
     return reference
 
 
-def _typed(value: Any, kind: type[T]) -> T:
-    # bool is a subclass of int, so isinstance would let `true` pass as a size.
-    if type(value) is not kind:
-        raise TypeError(f"{value!r:.40} where {kind.__name__} is expected")
-    return value
-
-
 def _parse_prompt(entry: dict[str, Any], index: int) -> PromptReference:
-    prompt_ids = _array(entry["prompt_ids"], "iu", 1)
-    tokens = _array(entry["tokens"], "iu", 1)
-    top_ids = _array(entry["top_ids"], "iu", 2)
-    top_logprobs = _array(entry["top_logprobs"], "iuf", 2)
+    prompt_ids = array(entry["prompt_ids"], "iu", 1)
+    tokens = array(entry["tokens"], "iu", 1)
     where = f"prompt {index + 1}"
-    if not prompt_ids.size or not tokens.size or not top_ids.size:
+    if not prompt_ids.size or not tokens.size:
         raise ValueError(f"{where} has no tokens")
-    if top_ids.shape != top_logprobs.shape or len(top_ids) != len(tokens):
-        raise ValueError(f"{where}: {len(tokens)} tokens, {top_ids.shape} ids, {top_logprobs.shape} probabilities")
-    if min(prompt_ids.min(), tokens.min(), top_ids.min()) < 0:
+    top_ids, top_logprobs = candidates(entry, len(tokens), where)
+    if min(prompt_ids.min(), tokens.min()) < 0:
         raise ValueError(f"{where} has a negative token id")
-    if top_logprobs.max() > 0.01:
-        raise ValueError(f"{where} has a log-probability above 0")
     if not (top_ids == tokens[:, None]).any(axis=1).all():
         raise ValueError(f"{where} has a token that is not among its candidates")
     return PromptReference(
-        text=_typed(entry["text"], str),
+        text=typed(entry["text"], str),
         prompt_ids=prompt_ids.tolist(),
         tokens=tokens.tolist(),
-        top_ids=top_ids.astype(np.int64),
-        top_logprobs=top_logprobs.astype(np.float64),
+        top_ids=top_ids,
+        top_logprobs=top_logprobs,
     )
-
-
-def _array(value: Any, kinds: str, ndim: int) -> NDArray[Any]:
-    array = np.array(_typed(value, list))
-    if array.size and (array.dtype.kind not in kinds or array.ndim != ndim):
-        raise ValueError(f"{value!r:.40} where numbers in {ndim} dimension(s) are expected")
-    return array

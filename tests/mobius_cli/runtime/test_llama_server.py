@@ -110,6 +110,62 @@ def test_a_port_that_accepts_and_never_answers():
         assert time.monotonic() - start < 5
 
 
+def row(token, logprob, others=()):
+    return {"id": token, "logprob": logprob, "top_logprobs": [{"id": i, "logprob": v} for i, v in others]}
+
+
+def scoring(monkeypatch, *answers):
+    """A server that gives these answers one after the other, and the requests it got: (ids, top, options)."""
+    requests, left = [], list(answers)
+
+    def complete(ids, n, top, **options):
+        requests.append((ids, top, options))
+        return left.pop(0)
+
+    server = LlamaServer.attach("http://localhost")
+    monkeypatch.setattr(server, "tokenize", lambda text, **_: [65])
+    monkeypatch.setattr(
+        server, "_complete", lambda ids, n, top, **more: requests.append((ids, top, more)) or left.pop(0)
+    )
+    return server, requests
+
+
+def test_score_forces_the_token_and_keeps_the_cache(monkeypatch):
+    found = row(9, -4.5, [(7, -0.1), (3, -3.0)])
+    server, requests = scoring(monkeypatch, {"tokens": [9], "completion_probabilities": [found]})
+    assert server.score([1, 2], 9, top=2) == found
+    assert requests == [([1, 2], 2, {"cache_prompt": True, "logit_bias": [[9, 1000.0]]})]
+
+
+def test_score_of_a_part_of_a_character(monkeypatch):
+    """It has no row: its probability is looked up among ever more candidates of a row that another token has."""
+    near, all_of_them = [(7, -0.1), (3, -3.0)], [(7, -0.1), (3, -3.0), (9, -4.5)]
+    server, requests = scoring(
+        monkeypatch,
+        {"tokens": [9]},
+        {"tokens": [65], "completion_probabilities": [row(65, -20.0, near)]},
+        {"tokens": [65], "completion_probabilities": [row(65, -20.0, all_of_them)]},
+    )
+    assert server.score([1, 2], 9, top=2) == row(9, -4.5, near)
+    assert [top for _, top, _ in requests] == [2, 1024, 1 << 24]
+    assert all(more["cache_prompt"] for *_, more in requests)
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        ([{"tokens": [7]}], "picked token 7 where 9 was forced"),
+        ([{"tokens": [9], "completion_probabilities": [row(7, -0.1)]}], "was forced"),
+        ([{"tokens": [9]}, {"tokens": [65]}], "no candidates after 1 tokens"),
+        ([{"tokens": [9]}, *[{"tokens": [65], "completion_probabilities": [row(65, -1.0)]}] * 2], "of token 9"),
+    ],
+)
+def test_score_of_servers_that_do_not_obey(monkeypatch, answers, message):
+    server, _ = scoring(monkeypatch, *answers)
+    with pytest.raises(MobiusError, match=message):
+        server.score([1], 9)
+
+
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://x", "http://", ""])
 def test_addresses_that_are_none(url):
     with pytest.raises(InputError, match="not the address"):
@@ -149,6 +205,23 @@ def test_real_probabilities_cover_the_vocabulary(server):
     found = server.greedy([504, 3575], 1, top=49152)
     assert sorted(found.top_ids[0]) == list(range(49152))
     assert np.exp(found.top_logprobs[0]).sum() == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.real
+def test_real_scores_are_free_of_the_bias_that_forces_the_token(server, monkeypatch):
+    wide, asked = [], server._candidates_after
+    monkeypatch.setattr(
+        server, "_candidates_after", lambda ids, top, **more: wide.append(top) or asked(ids, top, **more)
+    )
+    ids = server.tokenize("France 🦜 is here.")
+    for position in range(1, len(ids)):
+        found = server.score(ids[:position], ids[position], top=8)
+        everything = asked(ids[:position], 49152, cache_prompt=True)["top_logprobs"]
+        assert found["id"] == ids[position]
+        wanted = {entry["id"]: entry["logprob"] for entry in everything}
+        assert found["logprob"] == pytest.approx(wanted[ids[position]], abs=1e-3)
+        assert [entry["id"] for entry in found["top_logprobs"]] == [entry["id"] for entry in everything[:8]]
+    assert wide  # the bird begins with a part of a character
 
 
 @pytest.mark.real
