@@ -26,7 +26,8 @@ class Target:
     dtype: str  # activation type of the graph
     accuracy_level: int  # of MatMulNBits: 4 = int8 activations, 0 = float activations
     head_dim_multiple: int  # what GroupQueryAttention demands
-    stack_projections: bool  # q, k, v as one product, and gate and up, where their types allow: fewer kernels
+    stack_projections: bool  # q, k, v as one product where their types allow: fewer kernels
+    stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
@@ -50,6 +51,7 @@ TARGETS: dict[str, Target] = {
         accuracy_level=4,
         head_dim_multiple=8,
         stack_projections=True,
+        stack_gate_up=False,
         context_cap=8192,
     ),
     "cuda": Target(
@@ -66,6 +68,7 @@ TARGETS: dict[str, Target] = {
         accuracy_level=0,
         head_dim_multiple=8,
         stack_projections=True,
+        stack_gate_up=True,
         context_cap=8192,
         provider_options=({"cuda": {}},),
         session_options=(("enable_cuda_graph", "1"),),

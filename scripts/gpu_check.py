@@ -113,8 +113,12 @@ def write_random(path: Path, size: str, mix: str) -> None:
     p = SHAPES[size]
     head = p["n_embd"] // p["n_head"]
     writer = gguf.GGUFWriter(path, "llama")
-    writer.add_tokenizer_model("no_vocab")
-    writer.add_vocab_size(p["n_vocab"])
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    letters = [chr(c) for c in range(33, 127)]
+    writer.add_token_list(letters + [f"<{i}>" for i in range(p["n_vocab"] - len(letters))])
+    writer.add_token_merges(["a b"])
+    writer.add_eos_token_id(0)
     writer.add_context_length(8192)
     writer.add_embedding_length(p["n_embd"])
     writer.add_block_count(p["n_layer"])

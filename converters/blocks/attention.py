@@ -40,8 +40,14 @@ def _projections(b: Builder, x: Value, mixer: Attention, prefix: str) -> tuple[V
         (f"{prefix}.attn_k", kv_width, _order(mixer, mixer.kv_heads)),
         (f"{prefix}.attn_v", kv_width, None),
     ]
-    if b.target.stack_projections and not mixer.qk_norm and stackable(b, [name for name, _, _ in rows]):
-        return stacked_linear(b, x, f"{prefix}.attn_qkv", rows, hidden), None, None
+    if b.target.stack_projections and not mixer.qk_norm:
+        names = [name for name, _, _ in rows]
+        kind = b.weights.kept(f"{names[0]}.weight")
+        if stackable(b, names):
+            return stacked_linear(b, x, f"{prefix}.attn_qkv", rows, hidden), None, None
+        if kind and kind.offset and stackable(b, names[:2]):  # saves a correction, which is worth a Concat
+            both = stacked_linear(b, x, f"{prefix}.attn_qk", rows[:2], hidden)
+            return b.graph.op("Concat", both, linear(b, x, *rows[2][:2], hidden), axis=-1), None, None
     q, k, v = (linear(b, x, name, count, hidden, order) for name, count, order in rows)
     if mixer.qk_norm:
         q = _head_norm(b, q, mixer, mixer.heads, f"{prefix}.attn_q_norm")

@@ -19,7 +19,7 @@ def _gate_and_up(b: Builder, x: Value, width: int, prefix: str) -> tuple[Value, 
     """Both products of x; as one where that saves a correction, which is worth a Split."""
     names, hidden = (f"{prefix}.ffn_gate", f"{prefix}.ffn_up"), b.spec.hidden
     kind = b.weights.kept(f"{names[0]}.weight")
-    if not (kind and kind.offset and b.target.stack_projections and stackable(b, names)):
+    if not (kind and kind.offset and b.target.stack_gate_up and stackable(b, names)):
         return linear(b, x, names[0], width, hidden), linear(b, x, names[1], width, hidden)
     both = stacked_linear(b, x, f"{prefix}.ffn_gate_up", [(name, width, None) for name in names], hidden)
     gate, up = b.graph.op("Split", both, b.graph.ints(width, width), outputs=2, axis=-1)
