@@ -1,15 +1,18 @@
 """From a file to its ModelSpec."""
 
 import difflib
+import importlib
+import pkgutil
 
-from converters.archs import gemma, llama, qwen
+from converters import archs
 from converters.archs.registry import ARCHITECTURES
 from converters.hparams import Hparams
 from converters.sources.gguf_file import GgufFile
 from converters.spec import ModelSpec
 from repack.errors import MobiusError
 
-DECLARATIONS = (llama, qwen, gemma)  # importing them fills the registry
+for module in pkgutil.iter_modules(archs.__path__):  # importing them fills the registry
+    importlib.import_module(f"{archs.__name__}.{module.name}")
 
 
 def describe(source: GgufFile) -> tuple[ModelSpec, list[str]]:

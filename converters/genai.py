@@ -6,13 +6,14 @@ here, and allocates the cache for `search.max_length` at once.
 
 from typing import Any
 
+from converters.graph import Value
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 
 
 def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """What onnxruntime-genai reads."""
-    spec, mixer = plan.spec, plan.spec.layers[0].mixer
+    spec, (heads, kv_heads, head_size) = plan.spec, _head_numbers(plan)
     model = {
         "type": spec.genai_type,
         "context_length": plan.context_length,
@@ -24,11 +25,11 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
                 "log_id": "onnxruntime-genai",
                 "provider_options": list(plan.target.provider_options),
             },
-            "head_size": mixer.head_dim,
+            "head_size": head_size,
             "hidden_size": spec.hidden,
-            "num_attention_heads": mixer.heads,
-            "num_key_value_heads": mixer.kv_heads,
-            "num_hidden_layers": len(spec.layers),
+            "num_attention_heads": heads,
+            "num_key_value_heads": kv_heads,
+            "num_hidden_layers": len(_caches(plan)),
             "inputs": {
                 "input_ids": "input_ids",
                 "attention_mask": "attention_mask",
@@ -53,24 +54,37 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
 
 def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """`config.json` for tools that look for one; numbers under Hugging Face's names."""
-    spec, mixer = plan.spec, plan.spec.layers[0].mixer
+    spec, (heads, kv_heads, head_size) = plan.spec, _head_numbers(plan)
+    rope = spec.attention.rope
     return {
         "model_type": spec.genai_type,
         "hidden_size": spec.hidden,
         "intermediate_size": spec.layers[0].feed_forward.width,
         "num_hidden_layers": len(spec.layers),
-        "num_attention_heads": mixer.heads,
-        "num_key_value_heads": mixer.kv_heads,
-        "head_dim": mixer.head_dim,
+        "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads,
+        "head_dim": head_size,
         "vocab_size": spec.vocab,
         "max_position_embeddings": plan.context_length,
-        "rms_norm_eps": spec.norm_epsilon,
-        "rope_theta": mixer.rope.theta if mixer.rope else None,
+        "rms_norm_eps" if spec.norm.kind == "rms" else "layer_norm_eps": spec.norm.epsilon,
+        "rope_theta": rope.theta if rope else None,
         "tie_word_embeddings": spec.tied_head,
         "use_cache": True,
         **_token_ids(tokens),
         "transformers.js_config": {"use_external_data_format": True},
     }
+
+
+def _caches(plan: Plan) -> list[Value]:
+    """Key caches of the graph, one per layer that attends."""
+    return [value for value in plan.graph.inputs if value.name.endswith(".key")]
+
+
+def _head_numbers(plan: Plan) -> tuple[int, int, int]:
+    """Heads, key/value heads and stored channels of the first layer that attends."""
+    shape = _caches(plan)[0].shape
+    assert shape is not None
+    return plan.spec.attention.heads, int(shape[1]), int(shape[3])
 
 
 def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:

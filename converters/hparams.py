@@ -42,6 +42,15 @@ class Hparams:
             raise self._wrong(key, value, "one whole number")
         return value
 
+    def at(self, key: str, layer: int, default: int | None = None) -> int:
+        """A whole number that may differ from layer to layer."""
+        value = self._get(key, default)
+        if isinstance(value, np.ndarray) and value.ndim == 1 and value.size == self.positive("block_count"):
+            value = value[layer].item()
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise self._wrong(key, value, "one whole number, or one for each layer")
+        return value
+
     def number(self, key: str, default: float | None = None) -> float:
         """A finite number."""
         value = self._get(key, default)
@@ -61,6 +70,13 @@ class Hparams:
         value = self.integer(key, default)
         if not 1 <= value < 2**31:
             raise self._wrong(key, value, "a number of at least 1")
+        return value
+
+    def flag(self, key: str, default: bool | None = None) -> bool:
+        """A boolean."""
+        value = self._get(key, default)
+        if not isinstance(value, bool):
+            raise self._wrong(key, value, "true or false")
         return value
 
     def raw(self, key: str) -> Any:

@@ -39,7 +39,6 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
         MobiusError: anything that cannot be converted exactly as the file says.
     """
     spec, warnings = describe(source)
-    _check_heads(spec, target)
     _check_vocabulary(source, spec)
     context = choose_context(spec, target, context_length)
     if context_length is None and context < spec.context_length:
@@ -48,9 +47,12 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
             f" (the cache is allocated for it); --context-length {spec.context_length} lifts this"
         )
     graph = Graph(spec.architecture)
-    weights = Weights(source, graph, target)
+    weights = Weights(source, graph, target, spec.ignored)
     build_decoder(Builder(graph, weights, spec, target, context))
-    if aside := weights.set_aside("input_scale", "unused, as in llama.cpp"):
+    if weights.ignored:
+        shown = ", ".join(weights.ignored[:3]) + (", ..." if len(weights.ignored) > 3 else "")
+        warnings.append(f"{len(weights.ignored)} tensor(s) are not used, as in llama.cpp: {shown}")
+    if aside := weights.set_aside("input_scale"):
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
     return Plan(source, spec, target, context, graph, weights, tuple(warnings))
@@ -82,17 +84,6 @@ def choose_context(spec: ModelSpec, target: Target, asked: int | None) -> int:
         raise MobiusError(f"--context-length {asked} is not within 1 and the model's {spec.context_length}",
                           "choose a smaller one, or leave it out")  # fmt: skip
     return asked
-
-
-def _check_heads(spec: ModelSpec, target: Target) -> None:
-    for index, layer in enumerate(spec.layers):
-        dim = layer.mixer.head_dim
-        if dim % target.head_dim_multiple:
-            raise MobiusError(
-                f"layer {index} has heads of {dim} channels; GroupQueryAttention on {target.name}"
-                f" needs a multiple of {target.head_dim_multiple}",
-                "this model cannot run on this target",
-            )
 
 
 def _check_vocabulary(source: GgufFile, spec: ModelSpec) -> None:

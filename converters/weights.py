@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,13 +37,17 @@ Matrix = DenseMatrix | QuantizedMatrix
 class Weights:
     """Hands out graph values for tensors; knows which tensors nobody asked for."""
 
-    def __init__(self, source: GgufFile, graph: Graph, target: Target) -> None:
+    def __init__(self, source: GgufFile, graph: Graph, target: Target, ignored: Sequence[str] = ()) -> None:
         self.source, self.graph, self.target = source, graph, target
         self.records: dict[str, TensorRecord] = {}
         self._matrices: dict[str, Matrix] = {}
+        self._vectors: dict[tuple[str, str], Value] = {}
+        self.ignored = [name for name in source.tensors if any(fnmatchcase(name, pattern) for pattern in ignored)]
+        for name in self.ignored:
+            self.set_aside_one(name)
 
     def __contains__(self, name: str) -> bool:
-        return name in self.source.tensors
+        return name in self.source.tensors and name not in self.ignored
 
     def matrix(self, name: str, shape: tuple[int, int], order: Rows | None = None) -> Matrix:
         """A 2-D tensor, quantized or dense as the target wants; `order` picks its rows in a new order.
@@ -77,14 +83,23 @@ class Weights:
         layout = layout_of(quant, *shape, where=name)
         return Part(self.records[name], layout, lambda: BlockQuantized(quant, layout, self._rows(name, order)))
 
-    def vector(self, name: str, length: int, order: Rows | None = None, dtype: str | None = None) -> Value:
-        """A 1-D tensor, in the activation type unless `dtype` says otherwise."""
-        info = self._take(name, (length,))
-        record, stored = self.records[name], dtype or self.target.dtype
+    def vector(self, name: str, shape: tuple[int, ...], order: Rows | None = None, dtype: str | None = None) -> Value:
+        """A small tensor, in the activation type unless `dtype` says otherwise; `order` picks its elements."""
+        stored = dtype or self.target.dtype
+        if (name, stored) not in self._vectors:
+            self._vectors[name, stored] = self._vector(name, shape, order, stored)
+        return self._vectors[name, stored]
+
+    def _vector(self, name: str, shape: tuple[int, ...], order: Rows | None, stored: str) -> Value:
+        info = self._take(name, shape)
+        record = self.records[name]
         record.format = f"dense {stored}"
-        value = self.graph.initializer(
-            name, stored, (length,), lambda: store_as(self._floats(info, order), stored, record, "weight")
-        )
+
+        def compute() -> npt.NDArray[Any]:
+            values = self._floats(info, None).reshape(-1)
+            return store_as((values if order is None else values[order]).reshape(shape), stored, record, "weight")
+
+        value = self.graph.initializer(name, stored, shape, compute)
         record.stored_bytes = value.nbytes
         return value
 
@@ -94,15 +109,20 @@ class Weights:
         self.records[name].format = "folded into a table"
         return self._floats(info, None)
 
-    def set_aside(self, suffix: str, reason: str) -> int:
+    def set_aside(self, suffix: str) -> int:
         """Name tensors `X.suffix` beside a weight `X.weight` as deliberately unused; returns how many."""
         count = 0
-        for name, info in self.source.tensors.items():
+        for name in self.source.tensors:
             stem = name.removesuffix(suffix)
             if name not in self.records and stem != name and f"{stem}weight" in self.records:
-                self.records[name] = TensorRecord(name, info.type_name, info.shape, info.nbytes or 0, reason)
+                self.set_aside_one(name)
                 count += 1
         return count
+
+    def set_aside_one(self, name: str, reason: str = "unused, as in llama.cpp") -> None:
+        """Name a tensor as deliberately unused."""
+        info = self.source.tensors[name]
+        self.records[name] = TensorRecord(name, info.type_name, info.shape, info.nbytes or 0, reason)
 
     def unused(self) -> list[str]:
         """Tensors that nothing asked for."""
@@ -130,17 +150,15 @@ class Weights:
         return raw if order is None else raw[order]
 
     def _floats(self, info: TensorInfo, order: Rows | None) -> npt.NDArray[np.float32]:
-        """Float32 values of any supported type, exact; rows of a 2-D tensor or elements of a 1-D one in order."""
+        """Float32 values of any supported type, exact; rows in order."""
         raw = self.source.raw(info.name)
         quant = QUANT_TYPES.get(info.type_name)
-        if len(info.shape) > 1 and order is not None:
+        if order is not None:
             raw = raw[order]
         if quant is not None:
             layout = layout_of(quant, len(raw), info.shape[-1], info.name)
-            values = BlockQuantized(quant, layout, raw).dequantize().reshape(info.shape)
-        else:
-            values = read_floats(raw, info.type_name).reshape(info.shape)
-        return values[order] if len(info.shape) == 1 and order is not None else values
+            return BlockQuantized(quant, layout, raw).dequantize().reshape(info.shape)
+        return read_floats(raw, info.type_name).reshape(info.shape)
 
     def _dense(self, info: TensorInfo, order: Rows | None) -> Value:
         """A float matrix; 16-bit floats stay as stored and are widened when the session starts."""

@@ -7,6 +7,7 @@ from typing import Any
 from converters.plan import Plan, make_plan, measure_roundings
 from converters.report import Rounding
 from converters.sources.gguf_file import GgufFile
+from converters.spec import Attention
 from converters.target import Target
 from mobius_cli.output import Output, megabytes
 from mobius_cli.roundings import rounding_lines
@@ -108,8 +109,10 @@ def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> No
     files = f", {facts['shards']} files" if facts["shards"] > 1 else ""
     output.data(f"  file       {facts['file']}, {megabytes(facts['bytes'])}, GGUF v{facts['gguf_version']}{files}")
     if plan:
-        spec, mixer = plan.spec, plan.spec.layers[0].mixer
-        windows = sorted({layer.mixer.window for layer in spec.layers if layer.mixer.window})
+        spec, mixer = plan.spec, plan.spec.attention
+        windows = sorted(
+            {m.window for m in (layer.mixer for layer in spec.layers) if isinstance(m, Attention) and m.window}
+        )
         output.data(
             f"  model      {len(spec.layers)} layers, hidden {spec.hidden}, heads {mixer.heads} of {mixer.head_dim}"
             f" ({mixer.kv_heads} key/value), feed-forward {spec.layers[0].feed_forward.width},"

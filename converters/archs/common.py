@@ -1,106 +1,152 @@
 """What most decoder-only architectures share when their numbers are read."""
 
 from collections.abc import Callable
+from typing import Any
 
 from converters.hparams import Hparams
-from converters.spec import Attention, GatedMlp, Layer, LinearScaling, ModelSpec, Rope, YarnScaling
+from converters.spec import Attention, FeedForward, Layer, Mixer, ModelSpec, Norm, Norms, Rope, Xielu
 from repack.errors import MobiusError
 
 WINDOW_KEYS = ("attention.sliding_window", "attention.sliding_window_pattern")
+BEFORE = Norms()
+SANDWICH = Norms("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
+AFTER_ONLY = Norms(None, "post_attention_norm", None, "post_ffw_norm")
+SHARED = Norms("attn_norm", feed_forward="attn_norm")  # of layers whose two blocks see the same normed input
 
 
 def head_dim(h: Hparams) -> int:
-    """Channels of a head: `key_length`, else hidden / heads; keys and values must agree."""
-    heads, hidden = h.positive("attention.head_count"), h.positive("embedding_length")
-    key = h.positive("attention.key_length", hidden // heads)
-    value = h.positive("attention.value_length", hidden // heads)
-    if key != value:
-        raise MobiusError(
-            f"attention.key_length {key} differs from attention.value_length {value}",
-            "GroupQueryAttention needs them equal; this model is not supported",
-        )
-    return key
+    """Channels of a query or key: `key_length`, else hidden / heads of the first layer."""
+    return h.positive("attention.key_length", h.positive("embedding_length") // max(1, h.at("attention.head_count", 0)))
 
 
-def rope(h: Hparams, *, interleaved: bool = False, factors: bool = False, partial: bool = False) -> Rope:
-    """The rotary embedding as llama.cpp reads it.
-
-    `factors` says that the architecture honours rope_freqs, `partial` that it may turn a part of each head.
-    """
-    name = "rope_freqs.weight"
-    dim = h.positive("rope.dimension_count", head_dim(h))
-    if dim > head_dim(h) or (dim != head_dim(h) and not partial):  # llama.cpp stops here too
-        raise MobiusError(
-            f"rope.dimension_count {dim} differs from the head's {head_dim(h)} channels",
-            "this architecture turns whole heads; the metadata is damaged or unusual",
-        )
-    return Rope(
-        theta=h.number("rope.freq_base", 10000.0),
-        dim=dim,
-        interleaved=interleaved,
-        scaling=_rope_scaling(h),
-        factors=name if factors and h.has_tensor(name) else None,
-        magnitude=h.number("rope.scaling.attn_factor", 1.0),
+def value_dim(h: Hparams) -> int:
+    """Channels of a value: `value_length`, else hidden / heads of the first layer."""
+    return h.positive(
+        "attention.value_length", h.positive("embedding_length") // max(1, h.at("attention.head_count", 0))
     )
 
 
-def _rope_scaling(h: Hparams) -> LinearScaling | YarnScaling | None:
-    kind = h.text("rope.scaling.type", "linear")
-    factor = h.number("rope.scaling.factor", h.number("rope.scale_linear", 0.0))
-    original = h.positive("rope.scaling.original_context_length", h.positive("context_length"))
-    h.ignore("rope.scaling.yarn_ext_factor", "rope.scaling.yarn_attn_factor", "rope.scaling.yarn_log_multiplier")
-    h.ignore("rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow")
-    if kind == "none" or (kind == "linear" and factor in (0.0, 1.0)):
-        return None
-    if factor <= 0:
-        raise MobiusError(
-            f"rope.scaling.type is {kind} but rope.scaling.factor is {factor:g}",
-            "the file does not say how far positions are stretched",
-        )
-    if kind == "linear":
-        return LinearScaling(factor)
-    if kind == "yarn":
-        return YarnScaling(factor, original)
-    raise MobiusError(f"rope.scaling.type {kind!r} is not supported", "supported: none, linear, yarn")
+def blocks(h: Hparams) -> int:
+    """Layers that run; blocks behind them predict further tokens in training only."""
+    count = h.positive("block_count") - h.integer("nextn_predict_layers", 0)
+    if count < 1:
+        raise MobiusError(f"{h.architecture}.block_count leaves {count} layers", "the metadata is damaged")
+    return count
 
 
-def attention(
-    h: Hparams, rotary: Rope, *, window: int | None = None, qk_norm: bool = False, scale: float | None = None
-) -> Attention:
-    """Grouped-query attention with the file's head counts."""
-    heads, dim = h.positive("attention.head_count"), head_dim(h)
-    kv_heads = h.positive("attention.head_count_kv", heads)
-    if heads % kv_heads:
+def rms_norm(h: Hparams) -> Norm:
+    """Root-mean-square norms everywhere."""
+    return Norm("rms", h.number("attention.layer_norm_rms_epsilon"))
+
+
+def layer_norm(h: Hparams) -> Norm:
+    """Layer norms everywhere, with the biases that the file has."""
+    return Norm("layer", h.number("attention.layer_norm_epsilon"))
+
+
+def attention(h: Hparams, rotary: Rope | None, layer: int = 0, **choices: Any) -> Attention:
+    """Grouped-query attention with the file's head counts; `choices` are fields of `Attention`.
+
+    The scale is 1 / sqrt(head_dim) unless given.
+    """
+    heads = h.at("attention.head_count", layer)
+    kv_heads = h.at("attention.head_count_kv", layer, heads)
+    if heads < 1 or kv_heads < 1 or heads % kv_heads:
         raise MobiusError(f"{heads} heads cannot share {kv_heads} key/value heads", "the metadata is damaged")
-    return Attention(heads, kv_heads, dim, rotary, dim**-0.5 if scale is None else scale, window, 0.0, qk_norm)
+    dim = head_dim(h)
+    return Attention(heads, kv_heads, dim, value_dim(h), rotary, **{"scale": dim**-0.5, **choices})
+
+
+def gated(h: Hparams, activation: str = "silu", *, layer: int = 0, **choices: Any) -> FeedForward:
+    """A gated feed-forward; gate and up are one tensor where the file has no ffn_gate."""
+    gate = "separate" if h.has_tensor(f"blk.{layer}.ffn_gate.weight") else "fused"
+    return FeedForward(_width(h, layer), activation, gate, **choices)
+
+
+def plain(h: Hparams, activation: str | Xielu, *, layer: int = 0, **choices: Any) -> FeedForward:
+    """A feed-forward without a gate."""
+    return FeedForward(_width(h, layer), activation, "none", **choices)
+
+
+def _width(h: Hparams, layer: int) -> int:
+    width = h.at("feed_forward_length", layer)
+    if not 1 <= width < 2**31:
+        raise MobiusError(
+            f"{h.architecture}.feed_forward_length is {width} in layer {layer}", "the metadata is damaged"
+        )
+    return width
+
+
+def local_layers(h: Hparams, period: int) -> list[bool]:
+    """Which layers see a window only: by flags per layer, or all but every `period`-th, as the file or else we say.
+
+    A period of 0 makes all layers local.
+    """
+    count = blocks(h)
+    given = h.raw("attention.sliding_window_pattern")
+    if given is None or isinstance(given, int):
+        every = period if given is None else int(given)
+        return [every == 0 or i % every < every - 1 for i in range(count)]
+    flags = [bool(flag) for flag in given]
+    if len(flags) != h.positive("block_count"):
+        raise MobiusError(
+            f"{h.architecture}.attention.sliding_window_pattern has {len(flags)} entries for {count} layers",
+            "the metadata is damaged",
+        )
+    return flags[:count]
+
+
+def stack(
+    h: Hparams,
+    mixer: Mixer | Callable[[int], Mixer],
+    feed_forward: FeedForward | Callable[[int], FeedForward],
+    norms: Norms = BEFORE,
+    **choices: Any,
+) -> tuple[Layer, ...]:
+    """Layers 0, 1, ... with the given blocks, or those that a function gives for a layer; `choices` are of `Layer`."""
+    return tuple(
+        Layer(
+            i,
+            mixer(i) if callable(mixer) else mixer,
+            feed_forward(i) if callable(feed_forward) else feed_forward,
+            norms,
+            **choices,
+        )
+        for i in range(blocks(h))
+    )
 
 
 def decoder(
     h: Hparams,
+    layers: tuple[Layer, ...],
+    norm: Norm,
     *,
-    mixer: Callable[[int], Attention],
-    activation: str,
-    genai_type: str,
-    post_norms: bool = False,
-    embedding_scale: float = 1.0,
-    final_softcap: float = 0.0,
-    wide_residual: bool = False,
+    tied: bool | None = None,
+    genai_type: str = "decoder",
+    **choices: Any,
 ) -> ModelSpec:
-    """A stack of equal layers, but for what `mixer` says of layer i."""
-    mlp = GatedMlp(h.positive("feed_forward_length"), activation)
-    embedding = h.source.tensors.get("token_embd.weight")
-    if embedding is None:
-        raise MobiusError("tensor token_embd.weight is missing", "the file is incomplete, or holds a vocabulary only")
+    """A model of `layers`; `choices` are fields of `ModelSpec`.
+
+    `tied`: whether the head is the embedding; None: where the file has no output.weight.
+    """
+    embedding = choices.setdefault("embedding", "token_embd")
+    info = h.source.tensors.get(f"{embedding}.weight")
+    if info is None:
+        raise MobiusError(f"tensor {embedding}.weight is missing", "the file is incomplete, or holds a vocabulary only")
+    if tied is None:
+        tied = not h.has_tensor("output.weight")
+    extra = h.positive("block_count") - len({layer.block for layer in layers})
+    if extra and h.integer("nextn_predict_layers", 0):
+        first = len(layers)
+        choices["ignored"] = (*choices.get("ignored", ()), *(f"blk.{first + i}.*" for i in range(extra)))
     return ModelSpec(
         architecture=h.architecture,
         genai_type=genai_type,
         hidden=h.positive("embedding_length"),
-        vocab=embedding.shape[0],
+        vocab=info.shape[0],
         context_length=h.positive("context_length"),
-        norm_epsilon=h.number("attention.layer_norm_rms_epsilon"),
-        layers=tuple(Layer(mixer(i), mlp, post_norms) for i in range(h.positive("block_count"))),
-        tied_head=not h.has_tensor("output.weight"),
-        embedding_scale=embedding_scale,
-        final_softcap=final_softcap,
-        wide_residual=wide_residual,
+        norm=norm,
+        layers=layers,
+        head=embedding if tied else "output",
+        **choices,
     )

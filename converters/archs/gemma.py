@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-from converters.archs.common import attention, decoder, head_dim, rope
+from converters.archs.common import SANDWICH, attention, blocks, decoder, gated, head_dim, local_layers, rms_norm, stack
 from converters.archs.registry import architecture
+from converters.archs.rope import rope
 from converters.hparams import Hparams
-from converters.spec import Attention, ModelSpec
+from converters.spec import Attention, HeadNorm, ModelSpec
 from repack.errors import MobiusError
 
 PERIOD = 6  # every sixth layer is global, unless the file says otherwise
@@ -17,41 +18,24 @@ LAYERS_27B = 62  # the one size that scales attention by hidden / heads
 def gemma3(h: Hparams) -> ModelSpec:
     """GELU-gated; embeddings times sqrt(hidden); norms hold 1 + w already."""
     hidden, window = h.positive("embedding_length"), h.integer("attention.sliding_window", 0)
-    everywhere = rope(h, partial=True)
+    everywhere = rope(h, head_dim(h), partial=True)
     # Positions of local layers are never stretched.
     nearby = replace(everywhere, theta=h.number("rope.freq_base_swa", LOCAL_THETA), scaling=None)
     if h.integer("rope.dimension_count_swa", everywhere.dim) != everywhere.dim:
         raise MobiusError("gemma3.rope.dimension_count_swa differs from rope.dimension_count", "not supported")
-    layers = h.positive("block_count")
-    local = _local_layers(h, layers) if window > 0 else [False] * layers
-    dim = hidden // h.positive("attention.head_count") if layers == LAYERS_27B else head_dim(h)
+    local = local_layers(h, PERIOD) if window > 0 else [False] * blocks(h)
+    dim = hidden // h.positive("attention.head_count") if blocks(h) == LAYERS_27B else head_dim(h)
 
     def mixer(i: int) -> Attention:
         rotary, reach = (nearby, window) if local[i] else (everywhere, None)
-        return attention(h, rotary, window=reach, qk_norm=True, scale=dim**-0.5)
+        return attention(h, rotary, window=reach, qk_norm=HeadNorm(), scale=dim**-0.5)
 
     return decoder(
         h,
-        mixer=mixer,
-        activation="gelu_tanh",
+        stack(h, mixer, gated(h, "gelu_tanh"), SANDWICH),
+        rms_norm(h),
         genai_type="gemma3_text",
-        post_norms=True,
         embedding_scale=hidden**0.5,
         final_softcap=h.number("final_logit_softcapping", 0.0),
         wide_residual=True,  # 104,000 seen in layer 14 of the 270M model
     )
-
-
-def _local_layers(h: Hparams, layers: int) -> list[bool]:
-    """Which layers see a window only: from a period, or one flag per layer."""
-    given = h.raw("attention.sliding_window_pattern")
-    if given is None or isinstance(given, int):
-        period = PERIOD if given is None else given
-        return [period == 0 or i % period < period - 1 for i in range(layers)]
-    flags = [bool(flag) for flag in given]
-    if len(flags) != layers:
-        raise MobiusError(
-            f"gemma3.attention.sliding_window_pattern has {len(flags)} entries for {layers} layers",
-            "the metadata is damaged",
-        )
-    return flags

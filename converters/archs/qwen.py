@@ -1,22 +1,23 @@
 """Qwen 2 (biased q, k, v) and Qwen 3 (normed q, k)."""
 
-from converters.archs.common import WINDOW_KEYS, attention, decoder, rope
+from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
 from converters.archs.registry import architecture
+from converters.archs.rope import rope
 from converters.hparams import Hparams
-from converters.spec import ModelSpec
+from converters.spec import HeadNorm, ModelSpec
 
 
 @architecture("qwen2", "Qwen 2, Qwen 2.5")
 def qwen2(h: Hparams) -> ModelSpec:
     """As Llama, with split-half rotary pairs and biases where the file has them."""
     h.ignore(*WINDOW_KEYS)
-    mixer = attention(h, rope(h))
-    return decoder(h, mixer=lambda _: mixer, activation="silu", genai_type="qwen2")
+    mixer = attention(h, rope(h, head_dim(h)))
+    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type="qwen2")
 
 
 @architecture("qwen3", "Qwen 3, dense")
 def qwen3(h: Hparams) -> ModelSpec:
     """As Qwen 2, with an RMS norm on each head of q and k."""
     h.ignore(*WINDOW_KEYS)
-    mixer = attention(h, rope(h), qk_norm=True)
-    return decoder(h, mixer=lambda _: mixer, activation="silu", genai_type="qwen3")
+    mixer = attention(h, rope(h, head_dim(h)), qk_norm=HeadNorm())
+    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type="qwen3")

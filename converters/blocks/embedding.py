@@ -3,25 +3,36 @@
 import numpy as np
 
 from converters.blocks.linear import product, result_scale
-from converters.builder import Builder
+from converters.blocks.norm import norm
+from converters.builder import Attend, Builder, positions
 from converters.graph import MICROSOFT, Value
 from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix
 
 
-def embed(b: Builder, input_ids: Value) -> Value:
+def embed(b: Builder, input_ids: Value, attend: Attend) -> Value:
     """[batch, sequence] token ids -> [batch, sequence, hidden]."""
-    matrix = b.weights.matrix("token_embd.weight", (b.spec.vocab, b.spec.hidden))
-    with b.graph.scope("embed"):
-        if isinstance(matrix, DenseMatrix):
-            x = b.graph.op("Gather", matrix.value, input_ids, axis=0)
-        else:
-            x = _gather_quantized(b, matrix, input_ids)
-        if b.spec.embedding_scale != 1.0:
-            factor = np.array(b.spec.embedding_scale, b.target.dtype)
-            x = b.graph.op("Mul", x, b.graph.constant("embedding_scale", factor))
-    result: Value = x
-    return result
+    g, spec = b.graph, b.spec
+    with g.scope("embed"):
+        x = _rows_of(b, f"{spec.embedding}.weight", spec.vocab, input_ids)
+        if spec.learned_positions:
+            name = "position_embd.weight"
+            rows = b.weights.source.tensors[name].shape[0] if name in b.weights else 0
+            x = g.op("Add", x, _rows_of(b, name, rows, positions(b, attend)))
+        if spec.embedding_scale != 1.0:
+            x = g.op("Mul", x, b.number("embedding_scale", spec.embedding_scale))
+        if spec.embedding_norm:
+            x = norm(b, x, "token_embd_norm", spec.hidden)
+    return x
+
+
+def _rows_of(b: Builder, name: str, rows: int, index: Value) -> Value:
+    """Rows of a matrix [rows, hidden]."""
+    matrix = b.weights.matrix(name, (rows, b.spec.hidden))
+    if isinstance(matrix, DenseMatrix):
+        result: Value = b.graph.op("Gather", matrix.value, index, axis=0)
+        return result
+    return _gather_quantized(b, matrix, index)
 
 
 def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> Value:
@@ -64,15 +75,16 @@ def _zero_points(b: Builder, matrix: QuantizedMatrix) -> Value:
 
 def head(b: Builder, x: Value) -> Value:
     """[batch, sequence, hidden] -> float32 logits [batch, sequence, vocab]."""
-    name = "token_embd.weight" if b.spec.tied_head else "output.weight"
-    g = b.graph
+    g, spec = b.graph, b.spec
     with g.scope("lm_head"):
-        logits = product(b, x, b.weights.matrix(name, (b.spec.vocab, b.spec.hidden)))
-        if not b.spec.tied_head:
-            logits = result_scale(b, logits, "output")
-        if "output.bias" in b.weights:
-            logits = g.op("Add", logits, b.weights.vector("output.bias", b.spec.vocab))
-        if b.spec.final_softcap:
-            cap = g.constant("final_softcap", np.array(b.spec.final_softcap, b.target.dtype))
+        logits = product(b, x, b.weights.matrix(f"{spec.head}.weight", (spec.vocab, spec.hidden)))
+        if not spec.tied_head:
+            logits = result_scale(b, logits, spec.head)
+        if f"{spec.head}.bias" in b.weights:
+            logits = g.op("Add", logits, b.weights.vector(f"{spec.head}.bias", (spec.vocab,)))
+        if spec.logit_scale != 1.0:
+            logits = g.op("Mul", logits, b.number("logit_scale", spec.logit_scale))
+        if spec.final_softcap:
+            cap = b.number("final_softcap", spec.final_softcap)
             logits = g.op("Mul", g.op("Tanh", g.op("Div", logits, cap)), cap)
         return logits if b.target.dtype == "float32" else g.cast(logits, "float32")

@@ -15,7 +15,7 @@ def linear(b: Builder, x: Value, prefix: str, rows: int, columns: int, order: Ro
     if f"{prefix}.bias" in b.weights:
         if ".ffn_" in prefix and f"{prefix}.scale" in b.weights:  # llama.cpp scales after this bias, or stops
             raise MobiusError(f"{prefix} has both a bias and a scale", "the order of the two is not defined")
-        y = b.graph.op("Add", y, b.weights.vector(f"{prefix}.bias", rows, order))
+        y = b.graph.op("Add", y, b.weights.vector(f"{prefix}.bias", (rows,), order))
     return y
 
 
@@ -42,7 +42,7 @@ def result_scale(b: Builder, y: Value, prefix: str) -> Value:
     name = f"{prefix}.scale"
     if name not in b.weights:
         return y
-    result: Value = b.graph.op("Mul", y, b.weights.vector(name, 1))
+    result: Value = b.graph.op("Mul", y, b.weights.vector(name, (1,)))
     b.weights.records[name].format = f"multiplies the result, {b.target.dtype}"
     return result
 

@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.builder import Builder
-from converters.graph import Value
-from converters.spec import LinearScaling, Rope, YarnScaling
+from converters.graph import MICROSOFT, Value
+from converters.spec import ContextFactors, LinearScaling, Rope, YarnScaling
 
 F64 = npt.NDArray[np.float64]
-BETA_FAST, BETA_SLOW = 32.0, 1.0  # turns within the original context; llama.cpp reads no other values
 
 
 def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> F64:
@@ -36,8 +35,8 @@ def _yarn_ramp(rope: Rope, yarn: YarnScaling) -> F64:
     def pair_of(turns: float) -> float:
         return rope.dim * math.log(yarn.original_context / (turns * 2 * math.pi)) / (2 * math.log(rope.theta))
 
-    low = max(0.0, math.floor(pair_of(BETA_FAST)))
-    high = min(rope.dim - 1.0, math.ceil(pair_of(BETA_SLOW)))
+    low = max(0.0, math.floor(pair_of(yarn.beta_fast)))
+    high = min(rope.dim - 1.0, math.ceil(pair_of(yarn.beta_slow)))
     ramp = (np.arange(rope.dim // 2, dtype=np.float64) - low) / max(0.001, high - low)
     return 1 - np.clip(ramp, 0, 1)
 
@@ -46,7 +45,8 @@ def magnitude(rope: Rope) -> float:
     """Factor of cos and sin."""
     if not isinstance(rope.scaling, YarnScaling) or rope.scaling.factor <= 1:
         return rope.magnitude
-    return rope.magnitude * (1 + 0.1 * math.log(rope.scaling.factor))
+    log = 0.1 * math.log(rope.scaling.factor)
+    return rope.magnitude * (1 + log) / (1 + log * rope.scaling.log_multiplier)
 
 
 def rotary_tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
@@ -57,10 +57,7 @@ def rotary_tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
 
 def _tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
     g = b.graph
-    factors = b.shared(
-        ("array", rope.factors),
-        lambda: b.weights.array(rope.factors, rope.dim // 2) if rope.factors else None,
-    )
+    factors = _factors(b, rope)
     index = sum(1 for key in b.memo if isinstance(key, tuple) and key[0] == "rope")
     with g.scope(f"rope_{index}"):
         frequencies = g.constant(f"rope_{index}.inverse_frequencies", inverse_frequencies(rope, factors)[None, :])
@@ -80,6 +77,28 @@ def _tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
                 table = g.op("Mul", table, g.constant(f"rope_{index}.magnitude", np.array(scale, np.float64)))
             made.append(g.cast(table, b.target.dtype))
     return made[0], made[1]
+
+
+def _factors(b: Builder, rope: Rope) -> npt.NDArray[np.float32] | None:
+    """Divisors of the frequencies [dim / 2]; of two tensors the one that llama.cpp takes at the same context."""
+    if rope.factors is None:
+        return None
+    name = rope.factors
+    if isinstance(name, ContextFactors):
+        longer = b.context_length > name.original_context
+        name, other = (name.long, name.short) if longer else (name.short, name.long)
+        b.weights.set_aside_one(other, f"for contexts of {'at most' if longer else 'more than'} the original length")
+    found: npt.NDArray[np.float32] = b.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
+    return found
+
+
+def rotate(b: Builder, x: Value, rope: Rope, heads: int, where: Value) -> Value:
+    """Turn the heads of x [batch, sequence, heads * channels] at positions `where` [batch, sequence]."""
+    result: Value = b.graph.op(
+        "RotaryEmbedding", x, where, *rotary_tables(b, rope), domain=MICROSOFT,
+        interleaved=0, num_heads=heads, rotary_embedding_dim=rope.dim,
+    )  # fmt: skip
+    return result
 
 
 def split_half_order(heads: int, head_dim: int, rope_dim: int) -> npt.NDArray[np.intp]:

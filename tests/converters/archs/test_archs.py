@@ -113,8 +113,7 @@ def test_gemma3_layers_and_scales(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"value_dim": 32}, "key_length 64 differs from attention.value_length 32"),
-        ({"rope_scaling": "longrope"}, "rope.scaling.type 'longrope' is not supported"),
+        ({"rope_scaling": "longrope"}, "no rope_factors_long or _short tensors"),
         ({"rope_scaling": "yarn", "rope_factor": None}, "rope.scaling.factor is 0"),
         ({"drop_metadata": ["block_count"]}, "no key llama.block_count"),
         ({"extra_metadata": {"llama.expert_count": 8}}, "llama.expert_count = 8 is not supported"),
@@ -126,7 +125,7 @@ def test_gemma3_layers_and_scales(tmp_path: Path) -> None:
         ({"extra_metadata": {"llama.attention.causal": False}}, "attention.causal = False is not supported"),
         ({"tokenizer": "bpe", "extra_metadata": {"tokenizer.ggml.tokens": ["a"] * 300}}, "300 tokens, but .* 320 rows"),
         ({"rope_dim": 32}, "rope.dimension_count 32 differs"),
-        ({"head_dim": 60}, "heads of 60 channels"),
+        ({"rope_scaling": "dynamic"}, "rope.scaling.type 'dynamic' is not supported"),
     ],
 )
 def test_refusals(tmp_path: Path, options: dict[str, Any], message: str) -> None:

@@ -1,0 +1,37 @@
+"""The residual stream: additions wait for the norm that follows them, so that one node does both."""
+
+from converters.blocks.norm import add_stream_norm, stream_norm
+from converters.builder import Builder
+from converters.graph import Value
+
+
+class Residual:
+    """The sum of the embedding and of what the blocks added so far, in the stream's type."""
+
+    def __init__(self, b: Builder, start: Value) -> None:
+        self._b = b
+        self._total = b.widen(start)
+        self._pending: Value | None = None
+
+    def add(self, y: Value) -> None:
+        """Add a block's result, which is in the stream's type."""
+        self._total, self._pending = self.total(), y
+
+    def total(self) -> Value:
+        """The stream."""
+        if self._pending is not None:
+            self._total = self._b.graph.op("Add", self._total, self._pending, name="residual")
+            self._pending = None
+        return self._total
+
+    def normed(self, name: str) -> Value:
+        """The stream's norm, in the stream's type; the stream itself is as before."""
+        if self._pending is None:
+            return stream_norm(self._b, self._total, name)
+        x, self._total = add_stream_norm(self._b, self._total, self._pending, name)
+        self._pending = None
+        return x
+
+    def renew(self, name: str) -> None:
+        """The stream becomes its norm."""
+        self._total = self.normed(name)

@@ -1,0 +1,75 @@
+"""Every case of every architecture: logits equal llama.cpp's, and quantized weights the dequantized ones."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from converters.archs.registry import ARCHITECTURES
+from converters.plan import make_plan
+from converters.sources.gguf_file import GgufFile
+from converters.target import choose_target
+from tests.any_arch import Case, check_arch, write_arch
+from tests.arch_cases import all_cases
+from tests.oracle import require_llama
+
+require_llama()
+
+CASES = all_cases()
+FIRST = {case.arch: case for case in reversed(CASES.values())}  # an architecture's first case
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_equals_llama_cpp(tmp_path: Path, name: str) -> None:
+    check_arch(tmp_path, CASES[name])
+
+
+def test_every_architecture_has_a_case() -> None:
+    tested_elsewhere = {"qwen2", "qwen3", "gemma3"}
+    assert set(ARCHITECTURES) == set(FIRST) | tested_elsewhere
+
+
+@pytest.mark.parametrize("kind", ["Q8_0", "Q4_K"])
+@pytest.mark.parametrize("arch", list(FIRST))
+def test_quantized_weights_are_the_dequantized_ones(tmp_path: Path, arch: str, kind: str) -> None:
+    """Codes, scales and offsets as stored, unfolded here, against the float matrices of --dequantize."""
+    path = write_arch(tmp_path / "q.gguf", FIRST[arch], kind)
+    with GgufFile.open(path) as source:
+        kept = make_plan(source, choose_target("cpu", storage="fast")).graph.initializers
+        dense = make_plan(source, choose_target("cpu", dequantize=True)).graph.initializers
+        rows = {name[:-6]: _unfolded(kept, name[:-6]) for name in kept if name.endswith(".codes")}
+        assert rows
+        for name, values in rows.items():
+            parts = [name] if name in dense else [n for n in dense if _is_part(n, name)]
+            whole = np.concatenate([_computed(dense, part) for part in parts])
+            np.testing.assert_array_equal(values.view(np.uint32), whole.view(np.uint32), err_msg=name)
+
+
+def _is_part(tensor: str, stacked: str) -> bool:
+    """blk.0.attn_qk and blk.0.attn_qkv stand for attn_q, attn_k and attn_v."""
+    stem, letters = stacked.rsplit("_", 1)
+    return any(tensor == f"{stem}_{letter}.weight" for letter in letters)
+
+
+def _computed(initializers: dict, name: str) -> np.ndarray:  # type: ignore[type-arg]
+    return initializers[name].compute()  # type: ignore[no-any-return]
+
+
+def _unfolded(initializers: dict, name: str) -> np.ndarray:  # type: ignore[type-arg]
+    """scale * (code - zero point) + offset in float64, rounded once: float32 [rows, columns]."""
+    codes, scale = _computed(initializers, f"{name}.codes"), _computed(initializers, f"{name}.scale")
+    rows, blocks = scale.shape
+    bits = {16: 4, 32: 8}[codes.shape[-1]]  # bytes of a block of 32 weights
+    numbers = codes if bits == 8 else np.stack([codes & 15, codes >> 4], axis=-1).reshape(rows, blocks, 32)
+    centred = numbers.astype(np.float64) - (1 << (bits - 1))
+    values = scale.astype(np.float64)[..., None] * centred
+    if f"{name}.offset" in initializers:
+        values = values + _computed(initializers, f"{name}.offset").astype(np.float64)[..., None]
+    found: np.ndarray = values.astype(np.float32).reshape(rows, -1)  # type: ignore[type-arg]
+    return found
+
+
+def test_a_case_can_be_written_quantized(tmp_path: Path) -> None:
+    """The writer really stores what is asked."""
+    with GgufFile.open(write_arch(tmp_path / "q.gguf", Case("llama"), "Q4_K")) as source:
+        assert source.tensors["blk.0.ffn_up.weight"].type_name == "Q4_K"
