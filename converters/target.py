@@ -28,6 +28,7 @@ class Target:
     head_dim_multiple: int  # what GroupQueryAttention demands
     stack_projections: bool  # q, k, v as one product where their types allow: fewer kernels
     stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
+    norms_heads: bool  # GroupQueryAttention norms q and k itself
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
@@ -52,6 +53,7 @@ TARGETS: dict[str, Target] = {
         head_dim_multiple=8,
         stack_projections=True,
         stack_gate_up=False,
+        norms_heads=False,
         context_cap=8192,
     ),
     "cuda": Target(
@@ -69,6 +71,7 @@ TARGETS: dict[str, Target] = {
         head_dim_multiple=8,
         stack_projections=True,
         stack_gate_up=True,
+        norms_heads=True,
         context_cap=8192,
         provider_options=({"cuda": {}},),
         session_options=(("enable_cuda_graph", "1"),),

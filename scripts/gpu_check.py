@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check the `cuda` target on a machine with a GPU: where nodes run, verdicts against saved references, decode speed.
 
-usage: python scripts/gpu_check.py [--verify MODEL.gguf REFERENCE.json] ... [--random 1.5b 8b] [--work DIR]
+usage: python scripts/gpu_check.py [--verify MODEL.gguf REFERENCE.json ...] ... [--random 1.5b 8b] [--work DIR]
 
 References come from `mobius verify --write-reference` on a machine with llama.cpp. `--random` writes llama models of
 random weights in a Q4_K_M-like mix (and Q4_0 and Q8_0) and measures prefill of 512 tokens and decode at depth 128
@@ -176,17 +176,18 @@ def main() -> None:
     from converters.target import choose_target
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--verify", nargs=2, action="append", default=[], metavar=("GGUF", "REFERENCE"))
+    parser.add_argument("--verify", nargs="+", action="append", default=[], metavar=("GGUF", "REFERENCE"))
     parser.add_argument("--random", nargs="*", default=[], choices=list(SHAPES))
     parser.add_argument("--mixes", nargs="*", default=["q4_k_m", "q4_0", "q8_0"])
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "mobius-gpu")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
-    for model, reference in given.verify:
+    for model, *references in given.verify:
         folder = given.work / Path(model).stem
         for command in (
             ["convert", model, "-o", str(folder), "--ep", "cuda", "--force"],
-            ["verify", str(folder), "--reference", reference, "--ep", "cuda"],
+            *(["verify", str(folder), "--reference", reference, "--ep", "cuda"] for reference in references),
+            ["bench", str(folder), "--ep", "cuda", "-p", "512", "-n", "128", "-d", "0,512"],
         ):
             print("$ mobius", *command, flush=True)
             subprocess.run([sys.executable, "-m", "mobius_cli", *command], check=False)

@@ -1,5 +1,7 @@
 """Grouped-query attention: projections, norms and limits of q and k, and the output projection."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from converters.blocks.cached_attention import Heads, cached_attention
@@ -23,14 +25,15 @@ def attention(b: Builder, x: Value, mixer: Attention, prefix: str, attend: Atten
         mixer.window, mixer.softcap, mixer.max_alibi_bias,
     )  # fmt: skip
     with b.graph.scope("attn"):
-        plain = mixer.qk_norm is None and mixer.temperature is None and not outside
+        heads = _with_norms(b, heads, mixer, prefix)
+        plain = (mixer.qk_norm is None or heads.norms is not None) and mixer.temperature is None and not outside
         whole = plain and heads.whole(b.target.head_dim_multiple)
         q, k, v = _projections(b, x, mixer, prefix, whole)
         if mixer.clip:
             q = _clip(b, q, mixer.clip)
             k, v = (None if part is None else _clip(b, part, mixer.clip) for part in (k, v))
         if k is not None:
-            if not late:
+            if not late and heads.norms is None:
                 q, k = _norm_heads(b, q, k, mixer, prefix)
             if outside and mixer.rope is not None:
                 where = positions(b, attend)
@@ -45,6 +48,18 @@ def attention(b: Builder, x: Value, mixer: Attention, prefix: str, attend: Atten
         if mixer.sub_norm:
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)
         return linear(b, y, f"{prefix}.attn_output", b.spec.hidden, width)
+
+
+def _with_norms(b: Builder, heads: Heads, mixer: Attention, prefix: str) -> Heads:
+    """The operator norms q and k itself where it can: a weight vector for all heads, before it turns them."""
+    kind = mixer.qk_norm
+    inside = b.target.norms_heads and heads.whole(b.target.head_dim_multiple) and b.spec.norm.kind == "rms"
+    if not inside or kind is None or kind.span != "head" or kind.after_rope or heads.rope is None:
+        return heads
+    weights = [
+        b.weights.vector(f"{prefix}.attn_{part}_norm.weight", (mixer.head_dim,), _order(mixer, 1)) for part in "qk"
+    ]
+    return replace(heads, norms=(weights[0], weights[1]))
 
 
 def _projections(

@@ -1,6 +1,7 @@
 """GroupQueryAttention with its in-place key/value cache, for heads of any size, with or without ALiBi."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from converters.graph import MICROSOFT, Value
 from converters.spec import Rope
 
 CACHE_AXES = ("batch_size", "past_sequence_length", "total_sequence_length")
+NORM_INPUTS_BEHIND = 5  # inputs of the operator between the rotary tables and the norms' weights
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
 
@@ -26,6 +28,7 @@ class Heads:
     window: int | None = None
     softcap: float = 0.0
     max_alibi_bias: float = 0.0
+    norms: tuple[Value, Value] | None = None  # weights of the q and k norms that the operator does itself
 
     def stored_dim(self, multiple: int) -> int:
         """Channels of a head in the operator, which wants keys and values of one size and a multiple of 8.
@@ -62,12 +65,14 @@ def cached_attention(b: Builder, q: Value, k: Value | None, v: Value | None, hea
     b.caches += 1
     past = [_cache_input(b, heads.kv_count, dim, index, part) for part in ("key", "value")]
     cos, sin = rotary_tables(b, heads.rope) if heads.rope else (None, None)
+    extra: dict[str, Any] = {"qk_norm_epsilon": b.spec.norm.epsilon} if heads.norms else {}
     y, *present = g.op(
         "GroupQueryAttention", q, k, v, *past, attend.sequence_lengths, attend.total_length, cos, sin,
+        *((*[None] * NORM_INPUTS_BEHIND, *heads.norms) if heads.norms else ()),
         domain=MICROSOFT, outputs=3,
         num_heads=heads.count, kv_num_heads=heads.kv_count, scale=heads.scale, softcap=heads.softcap,
         local_window_size=heads.window if heads.window is not None else -1,
-        do_rotary=int(heads.rope is not None), rotary_interleaved=0,
+        do_rotary=int(heads.rope is not None), rotary_interleaved=0, **extra,
     )  # fmt: skip
     for part, value in zip(("key", "value"), present, strict=True):
         shape = (CACHE_AXES[0], heads.kv_count, CACHE_AXES[2], dim)

@@ -60,7 +60,8 @@ def _zeros(b: Builder, like: Value) -> Value:
 
 
 def _normalize(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value:
-    eps, result = b.spec.norm.epsilon, x
+    eps = b.spec.norm.epsilon
+    result: Value
     if b.spec.norm.kind == "rms":
         result = b.graph.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=eps, stash_type=1)
     else:  # without a bias, SkipLayerNormFusion of ONNX Runtime 1.32 ends the process

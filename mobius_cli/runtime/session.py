@@ -57,6 +57,7 @@ class OnnxModel:
         eos = config.get("eos_token_id", [])
         self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
         self._target = _target(ep or self.manifest["target"]["name"])
+        _check_heads(self.manifest, self._target)
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
         self._session = _open(folder, self._target, threads, patch)
         self._sequences = 0
@@ -110,6 +111,15 @@ def _target(ep: str) -> Target:
     if wanted not in ort.get_available_providers():
         raise MobiusError(f"this onnxruntime has no {wanted}", "install mobius-cli[gpu] for GPUs, [cpu] for CPUs")
     return TARGETS[ep]
+
+
+def _check_heads(manifest: dict[str, Any], target: Target) -> None:
+    """ONNX Runtime's CPU kernel of GroupQueryAttention has no norms of q and k."""
+    row = TARGETS[manifest["target"]["name"]]
+    normed = any(layer["mixer"].get("qk_norm") for layer in manifest["spec"]["layers"])
+    if row.norms_heads and not target.norms_heads and normed:
+        raise MobiusError(f"this folder was made for {row.name}, whose attention operator norms q and k itself",
+                          f"convert the model again with --ep {target.name}")  # fmt: skip
 
 
 def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any]) -> Any:

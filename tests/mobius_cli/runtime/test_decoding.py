@@ -1,15 +1,20 @@
 """Decoding with an in-place cache: on the CPU always, replayed on a GPU where there is one."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnxruntime as ort
 import pytest
 
+from converters.onnx_file import write_graph
+from converters.plan import make_plan
+from converters.sources.gguf_file import GgufFile
+from converters.target import choose_target
 from mobius_cli.runtime.session import CHUNK, OnnxModel
 from repack.errors import MobiusError
 from tests.mobius_cli.test_convert import mobius
-from tests.runner import prompt
+from tests.runner import TinySession, export, prompt
 from tests.tiny import write_tiny
 
 IDS = prompt(12, 256)
@@ -49,11 +54,37 @@ def test_last_logits(folders: dict[str, Path]) -> None:
     np.testing.assert_allclose(last[0], whole[-1], atol=1e-3)
 
 
-def test_the_cuda_graph_runs_on_the_cpu(folders: dict[str, Path]) -> None:
+def test_the_cuda_graph_runs_on_the_cpu(tmp_path: Path) -> None:
     """float16, so near and not equal; this keeps the graph honest where there is no GPU."""
-    wanted = OnnxModel(folders["cpu"], threads=1, accuracy_level=0).logits(IDS)
-    half = OnnxModel(folders["cuda"], ep="cpu", threads=1).logits(IDS)
+    path = write_tiny(tmp_path / "t.gguf", "llama", types={"attn_v": "Q6_K", ".": "Q4_K"}, tokenizer="spm")
+    for ep in ("cpu", "cuda"):
+        assert mobius("convert", path, "-o", tmp_path / ep, "--ep", ep).exit_code == 0
+    wanted = OnnxModel(tmp_path / "cpu", threads=1, accuracy_level=0).logits(IDS)
+    half = OnnxModel(tmp_path / "cuda", ep="cpu", threads=1).logits(IDS)
     assert np.abs(half - wanted).max() < 0.03 * wanted.std()
+
+
+def test_the_cuda_graph_but_for_its_norms_runs_on_the_cpu(tmp_path: Path) -> None:
+    """Gemma: where the operator norms q and k itself, only a GPU has the kernel; all else runs here."""
+    path = write_tiny(tmp_path / "t.gguf", "gemma3", types={"token_embd": "Q8_0", ".": "Q4_K"})
+    _, whole = export(path, tmp_path / "cpu", accuracy_level=0)
+    target = replace(choose_target("cuda"), norms_heads=False)
+    with GgufFile.open(path) as source:
+        plan = make_plan(source, target)
+        inside = make_plan(source, choose_target("cuda"))
+        (tmp_path / "cuda").mkdir()
+        write_graph(plan.graph, tmp_path / "cuda", {}, ("test", "0"))
+    wanted = whole.logits(IDS)
+    half = TinySession(tmp_path / "cuda" / "model.onnx").logits(IDS)
+    assert np.abs(half - wanted).max() < 0.03 * wanted.std()
+    normed = [node for node in inside.graph.nodes if node.op_type == "GroupQueryAttention"]
+    assert [v.name for v in normed[1].inputs[14:] if v] == [f"blk.1.attn_{part}_norm.weight" for part in "qk"]
+    assert normed[1].attributes["qk_norm_epsilon"] == pytest.approx(1e-6)
+
+
+def test_a_folder_with_norms_in_its_operators_is_refused_on_the_cpu(folders: dict[str, Path]) -> None:
+    with pytest.raises(MobiusError, match="made for cuda, whose attention operator norms q and k itself"):
+        OnnxModel(folders["cuda"], ep="cpu")
 
 
 def test_too_long(folders: dict[str, Path]) -> None:
