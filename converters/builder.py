@@ -58,6 +58,7 @@ class Attend:
     sequence_lengths: Value  # [batch], minus one
     total_length: Value  # scalar
     input_ids: Value  # [batch, sequence]
+    mask: Value  # [batch, past and sequence]
     last_position: Value  # [batch], int64
 
 

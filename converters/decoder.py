@@ -70,4 +70,4 @@ def _attend(b: Builder, input_ids: Value, mask: Value) -> Attend:
         counts = g.op("ReduceSum", mask, g.ints(1), keepdims=0)
         last = g.op("Sub", counts, g.ints(1))
         total = g.op("Gather", g.op("Shape", mask), g.constant("mask_axis", np.array(1, np.int64)), axis=0)
-        return Attend(g.cast(last, "int32"), g.cast(total, "int32"), input_ids, last)
+        return Attend(g.cast(last, "int32"), g.cast(total, "int32"), input_ids, mask, last)

@@ -47,7 +47,7 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "do_sample": False,
         "max_length": plan.context_length,
         "num_beams": 1,
-        "past_present_share_buffer": True,
+        "past_present_share_buffer": not plan.target.standard,
     }
     return {"model": model, "search": search}
 

@@ -24,6 +24,7 @@ DTYPES: dict[str, tuple[int, int]] = {
     "float64": (64, 11),
     "bfloat16": (16, 16),
     "uint4": (4, 21),
+    "int4": (4, 22),
 }
 Shape = tuple[int | str, ...]
 Compute = Callable[[], npt.NDArray[Any]]
@@ -33,7 +34,7 @@ Compute = Callable[[], npt.NDArray[Any]]
 class Value:
     """An edge of the graph. `compute` makes an initializer's array; `dtype` and `shape` may be unknown else.
 
-    The array has `dtype`; for "uint4" two values to a byte, for "bfloat16" uint16 bits.
+    The array has `dtype`; for "uint4" and "int4" two values to a byte, for "bfloat16" uint16 bits.
     """
 
     name: str
@@ -65,8 +66,8 @@ class Node:
 class Graph:
     """Nodes, initializers, inputs and outputs."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, opset: int = 21) -> None:
+        self.name, self.opset = name, opset
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
         self.initializers: dict[str, Value] = {}

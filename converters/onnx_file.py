@@ -5,11 +5,10 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from converters.graph import DTYPES, MICROSOFT, Graph, Value
+from converters.graph import DTYPES, Graph, Value
 from converters.package import DATA, MODEL, OnTensor
 
-OPSET = 21  # first with 4-bit Cast and blocked DequantizeLinear; onnxruntime-genai writes the same
-IR_VERSION = 10
+IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
 EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
 
 
@@ -26,7 +25,7 @@ def write_graph(
     """
     model = ir.Model(
         _graph(graph),
-        ir_version=IR_VERSION,
+        ir_version=IR_VERSIONS[graph.opset],
         producer_name=producer[0],
         producer_version=producer[1],
         metadata_props=metadata,
@@ -75,7 +74,7 @@ def _graph(graph: Graph) -> ir.Graph:
         [edge(value) for value in graph.outputs],
         nodes=nodes,
         initializers=tuple(edge(value) for value in graph.initializers.values()),
-        opset_imports={"": OPSET, MICROSOFT: 1},
+        opset_imports={"": graph.opset, **{node.domain: 1 for node in graph.nodes if node.domain}},
         name=graph.name,
     )
 
@@ -92,7 +91,7 @@ def _tensor(value: Value) -> ir.LazyTensor:
 
     def make() -> ir.TensorProtocol:
         array = np.ascontiguousarray(compute())
-        if onnx_type == ir.DataType.UINT4:
+        if onnx_type in (ir.DataType.UINT4, ir.DataType.INT4):
             return ir.PackedTensor(array.reshape(-1), onnx_type, shape=size, name=value.name)
         return ir.Tensor(array.reshape(size), onnx_type, name=value.name)
 

@@ -46,7 +46,7 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
             f"context limited to {context} of the model's {spec.context_length} tokens"
             f" (the cache is allocated for it); --context-length {spec.context_length} lifts this"
         )
-    graph = Graph(spec.architecture)
+    graph = Graph(spec.architecture, target.opset)
     weights = Weights(source, graph, target, spec.ignored)
     build_decoder(Builder(graph, weights, spec, target, context))
     if weights.ignored:

@@ -66,18 +66,20 @@ def emit_quantized(graph: Graph, name: str, quant: QuantType, parts: Sequence[Pa
     return made
 
 
-def _join(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+def joined(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Rows below one another, without a copy when there is one array."""
     found = list(arrays)
     return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-def _scales(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
-    return _join(store_as(part.pack().scale(), dtype, part.record, "scale") for part in parts)
+def scales(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
+    """Scales [rows, blocks] of all parts in the target type; roundings are counted."""
+    return joined(store_as(part.pack().scale(), dtype, part.record, "scale") for part in parts)
 
 
-def _offsets(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
-    return _join(store_as(part.pack().offset(), dtype, part.record, "offset") for part in parts)
+def offsets(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
+    """Offsets [rows, blocks] of all parts in the target type; roundings are counted."""
+    return joined(store_as(part.pack().offset(), dtype, part.record, "offset") for part in parts)
 
 
 def _emit_fast(
@@ -88,15 +90,15 @@ def _emit_fast(
     shape = (grid.rows, grid.blocks)
     offset = None
     if quant.offset is not None:
-        offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: _offsets(parts, target.dtype))
+        offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: offsets(parts, target.dtype))
     dtype = "float16" if quant.float16_scale is not None else target.dtype
     codes = graph.initializer(
         f"{name}.codes",
         "uint8",
         (*shape, layout.code_bytes // grid.blocks),
-        lambda: _join(part.pack().codes() for part in parts),
+        lambda: joined(part.pack().codes() for part in parts),
     )
-    scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: _scales(parts, dtype))
+    scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: scales(parts, dtype))
     if dtype != target.dtype:
         # The codes must be derived as the scale is. An Identity costs nothing: where a session folds the Cast,
         # it first drops the Identity.
@@ -126,10 +128,10 @@ class _StoredPlanes(Mapping[str, Value]):
         def compute() -> npt.NDArray[Any]:
             if plane == list(self._quant.planes)[-1]:
                 # The session will round the scales; find out now, once per tensor, what that changes.
-                _scales(self._parts, self._dtype)
+                scales(self._parts, self._dtype)
                 if self._quant.offset is not None:
-                    _offsets(self._parts, self._dtype)
-            values = _join(self._quant.extract(plane, part.pack().raw) for part in self._parts)
+                    offsets(self._parts, self._dtype)
+            values = joined(self._quant.extract(plane, part.pack().raw) for part in self._parts)
             return pair_pack(values) if found.dtype == "uint4" else values
 
         return self._graph.initializer(f"{self._name}.{plane}", found.dtype, shape, compute)

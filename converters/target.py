@@ -1,6 +1,6 @@
 """Every choice that depends on where the model will run, as rows of one table."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from repack.errors import MobiusError
@@ -11,7 +11,6 @@ DTYPE_ALIASES = {
     "f16": "float16", "fp16": "float16", "float16": "float16",
     "bf16": "bfloat16", "bfloat16": "bfloat16",
 }  # fmt: skip
-STORAGES = ("fast", "small")
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,35 @@ class Target:
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
+    opset: int = 21  # first with 4-bit Cast and blocked DequantizeLinear; onnxruntime-genai writes the same
+    standard: bool = False  # operators of ONNX only: none of com.microsoft, and a cache that grows
+    storages: dict[str, str] = field(default_factory=lambda: {"fast": "", "small": ""})  # as `dtypes`
     storage: str = "fast"
     dequantize: bool = False
 
 
 TARGETS: dict[str, Target] = {
+    "onnx": Target(
+        name="onnx",
+        description="any runtime: standard ONNX operators only, weights behind DequantizeLinear",
+        provider="CPUExecutionProvider",
+        device="cpu",
+        dtypes={
+            "float32": "",
+            "float16": "",
+            "bfloat16": "ONNX Runtime has no bfloat16 kernels on the CPU; use float32 or float16",
+        },
+        dtype="float32",
+        accuracy_level=4,
+        head_dim_multiple=1,
+        stack_projections=False,
+        stack_gate_up=False,
+        norms_heads=False,
+        context_cap=8192,
+        opset=23,  # the first with Attention, RotaryEmbedding and RMSNormalization
+        standard=True,
+        storages={"fast": "", "small": "runtimes fuse DequantizeLinear with MatMul only if its inputs are stored"},
+    ),
     "cpu": Target(
         name="cpu",
         description="ONNX Runtime on x64 or ARM CPUs; MatMulNBits, GroupQueryAttention",
@@ -104,8 +127,10 @@ def choose_target(
         raise MobiusError(f"unknown dtype {dtype!r}", "choose float32 (f32) or float16 (f16)")
     if row.dtypes[chosen]:
         raise MobiusError(f"--dtype {chosen} cannot run on {name}", row.dtypes[chosen])
-    if storage not in STORAGES:
-        raise MobiusError(f"unknown storage {storage!r}", f"choose one of: {', '.join(STORAGES)}")
+    if storage not in row.storages:
+        raise MobiusError(f"unknown storage {storage!r}", f"choose one of: {', '.join(row.storages)}")
+    if row.storages[storage]:
+        raise MobiusError(f"--storage {storage} makes no sense for {name}: {row.storages[storage]}", "leave it out")
     level = row.accuracy_level if accuracy_level is None else accuracy_level
     if level not in ACCURACY_LEVELS:
         raise MobiusError(f"--accuracy-level {level} is not known", "choose 4 (int8 activations) or 0 (float)")

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.graph import Graph, Value
+from converters.qdq import QdqMatrix, emit_qdq
 from converters.quantized import Part, QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord, store_as
 from converters.sources.gguf_file import GgufFile, TensorInfo
@@ -31,7 +32,7 @@ class DenseMatrix:
     columns: int
 
 
-Matrix = DenseMatrix | QuantizedMatrix
+Matrix = DenseMatrix | QuantizedMatrix | QdqMatrix
 
 
 class Weights:
@@ -41,6 +42,7 @@ class Weights:
         self.source, self.graph, self.target = source, graph, target
         self.records: dict[str, TensorRecord] = {}
         self._matrices: dict[str, Matrix] = {}
+        self._stacked: dict[str, QuantizedMatrix] = {}
         self._vectors: dict[tuple[str, str], Value] = {}
         self.ignored = [name for name in source.tensors if any(fnmatchcase(name, pattern) for pattern in ignored)]
         for name in self.ignored:
@@ -59,7 +61,8 @@ class Weights:
             return self._matrices[name]
         quant = self.kept(name)
         if quant is not None:
-            made: Matrix = emit_quantized(self.graph, name, quant, [self._part(name, shape, order)], self.target)
+            emit = emit_qdq if self.target.standard else emit_quantized
+            made: Matrix = emit(self.graph, name, quant, [self._part(name, shape, order)], self.target)
         else:
             made = DenseMatrix(self._dense(self._take(name, shape), order), *shape)
         self._matrices[name] = made
@@ -72,10 +75,13 @@ class Weights:
 
     def stacked(self, name: str, tensors: Sequence[tuple[str, int, Rows | None]], columns: int) -> QuantizedMatrix:
         """Several tensors (name, rows, order) of one kept type as one matrix, rows below one another."""
+        if name in self._stacked:
+            return self._stacked[name]
         kinds = [self.kept(tensor) for tensor, _, _ in tensors]
         assert kinds[0] is not None and all(kind is kinds[0] for kind in kinds)
         parts = [self._part(tensor, (rows, columns), order) for tensor, rows, order in tensors]
-        return emit_quantized(self.graph, name, kinds[0], parts, self.target)
+        self._stacked[name] = emit_quantized(self.graph, name, kinds[0], parts, self.target)
+        return self._stacked[name]
 
     def _part(self, name: str, shape: tuple[int, int], order: Rows | None) -> Part:
         info = self._take(name, shape)

@@ -6,10 +6,24 @@ from mobius_cli.output import Output
 
 
 def _archs() -> list[dict[str, str]]:
+    """A row per architecture with its proof, from scripts/arch_matrix.py; without a proof it is not listed."""
+    from importlib.resources import files
+
     import converters.describe  # noqa: F401 - fills the registry
     from converters.archs.registry import ARCHITECTURES
 
-    return [{"architecture": a.name, "models": a.summary} for a in ARCHITECTURES.values()]
+    proofs = json.loads(files("mobius_cli").joinpath("data/archs.json").read_text(encoding="utf-8"))
+    return [
+        {
+            "architecture": name,
+            "models": ARCHITECTURES[name].summary,
+            "models tested": str(proof["cases"]),
+            "cpu": f"{proof['cpu']:.0e}",
+            "onnx": f"{proof['onnx']:.0e}",
+        }
+        for name, proof in proofs.items()
+        if name in ARCHITECTURES
+    ]
 
 
 def _quants() -> list[dict[str, str]]:

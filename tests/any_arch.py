@@ -117,13 +117,14 @@ def llama_logits(path: Path, ids: list[int], context: int) -> F32:
         return model.logits(ids)
 
 
-def check_arch(tmp: Path, case: Case) -> float:
-    """Compare at every position: the prompt at once, then STEPS tokens one by one; the largest difference."""
-    path = write_arch(tmp / "tiny.gguf", case)
-    context = case.context or 256
-    plan, session = export(path, tmp / "onnx", accuracy_level=0, context_length=case.context)
+def check_arch(path: Path, case: Case, ep: str) -> float:
+    """Compare the case's model on a target at every position; the largest difference.
+
+    The prompt at once, and again with its last STEPS tokens one by one.
+    """
+    plan, session = export(path, path.with_suffix(f".{ep}"), ep=ep, accuracy_level=0, context_length=case.context)
     ids = prompt(case.length, plan.spec.vocab)
-    wanted = llama_logits(path, ids, context)
+    wanted = llama_logits(path, ids, case.context or 256)
     assert wanted.std() > 0.1
     worst = 0.0
     for steps in (None, [case.length - STEPS, *[1] * STEPS]):

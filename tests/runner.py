@@ -27,9 +27,9 @@ def prompt(length: int, vocab: int, seed: int = 7) -> list[int]:
 
 def export(path: Path, folder: Path, **choices: Any) -> tuple[Plan, TinySession]:
     """Plan and write a model without tokenizer or configs; load it on the CPU."""
-    context = choices.pop("context_length", None)
+    context, ep = choices.pop("context_length", None), choices.pop("ep", "cpu")
     with GgufFile.open(path) as source:
-        plan = make_plan(source, choose_target("cpu", **choices), context)
+        plan = make_plan(source, choose_target(ep, **choices), context)
         folder.mkdir(exist_ok=True)
         write_graph(plan.graph, folder, {}, ("test", "0"))
     return plan, TinySession(folder / "model.onnx")
@@ -42,6 +42,7 @@ class TinySession:
         options = ort.SessionOptions()
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")  # of the target "onnx"
         self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
     def logits(self, ids: list[int], steps: list[int] | None = None) -> F32:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from converters.blocks.cached_attention import Heads, cached_attention
+from converters.blocks.grown_attention import grown_attention
 from converters.blocks.linear import linear, stackable, stacked_linear
 from converters.blocks.norm import norm, norm_of_each
 from converters.blocks.rope import rotate, split_half_order
@@ -19,7 +20,8 @@ OPERATOR_ROPE_STEP = 16  # GroupQueryAttention turns multiples of so many channe
 def attention(b: Builder, x: Value, mixer: Attention, prefix: str, attend: Attend) -> Value:
     """[batch, sequence, hidden] -> [batch, sequence, hidden]."""
     late = mixer.qk_norm is not None and mixer.qk_norm.after_rope
-    outside = mixer.rope is not None and (late or mixer.rope.dim % OPERATOR_ROPE_STEP != 0)
+    in_operator = not b.target.standard and not late and mixer.rope and mixer.rope.dim % OPERATOR_ROPE_STEP == 0
+    outside = mixer.rope is not None and not in_operator
     heads = Heads(
         mixer.heads, mixer.kv_heads, mixer.head_dim, mixer.value_dim, mixer.scale, None if outside else mixer.rope,
         mixer.window, mixer.softcap, mixer.max_alibi_bias,
@@ -27,7 +29,7 @@ def attention(b: Builder, x: Value, mixer: Attention, prefix: str, attend: Atten
     with b.graph.scope("attn"):
         heads = _with_norms(b, heads, mixer, prefix)
         plain = (mixer.qk_norm is None or heads.norms is not None) and mixer.temperature is None and not outside
-        whole = plain and heads.whole(b.target.head_dim_multiple)
+        whole = plain and not b.target.standard and heads.whole(b.target.head_dim_multiple)
         q, k, v = _projections(b, x, mixer, prefix, whole)
         if mixer.clip:
             q = _clip(b, q, mixer.clip)
@@ -43,7 +45,8 @@ def attention(b: Builder, x: Value, mixer: Attention, prefix: str, attend: Atten
                 q, k = _norm_heads(b, q, k, mixer, prefix)
         if mixer.temperature is not None:
             q = _sharpen(b, q, mixer.temperature, attend)
-        y = cached_attention(b, q, k, v, heads, attend)
+        attend_to = grown_attention if b.target.standard else cached_attention
+        y = attend_to(b, q, k, v, heads, attend)
         width = mixer.heads * mixer.value_dim
         if mixer.sub_norm:
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)

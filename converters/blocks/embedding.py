@@ -6,6 +6,7 @@ from converters.blocks.linear import product, result_scale
 from converters.blocks.norm import norm
 from converters.builder import Attend, Builder, positions
 from converters.graph import MICROSOFT, Value
+from converters.qdq import QdqMatrix
 from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix
 
@@ -16,9 +17,7 @@ def embed(b: Builder, input_ids: Value, attend: Attend) -> Value:
     with g.scope("embed"):
         x = _rows_of(b, f"{spec.embedding}.weight", spec.vocab, input_ids)
         if spec.learned_positions:
-            name = "position_embd.weight"
-            rows = b.weights.source.tensors[name].shape[0] if name in b.weights else 0
-            x = g.op("Add", x, _rows_of(b, name, rows, positions(b, attend)))
+            x = g.op("Add", x, _rows_of(b, "position_embd.weight", spec.context_length, positions(b, attend)))
         if spec.embedding_scale != 1.0:
             x = g.op("Mul", x, b.number("embedding_scale", spec.embedding_scale))
         if spec.embedding_norm:
@@ -32,7 +31,8 @@ def _rows_of(b: Builder, name: str, rows: int, index: Value) -> Value:
     if isinstance(matrix, DenseMatrix):
         result: Value = b.graph.op("Gather", matrix.value, index, axis=0)
         return result
-    return _gather_quantized(b, matrix, index)
+    gather = _gather_dequantized if isinstance(matrix, QdqMatrix) else _gather_quantized
+    return gather(b, matrix, index)  # type: ignore[arg-type]
 
 
 def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> Value:
@@ -57,6 +57,27 @@ def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> 
     blocks = g.op("Reshape", x, g.ints(0, 0, grid.blocks, layout.block_size))
     summed = g.op("Add", blocks, g.op("Unsqueeze", offset, g.ints(-1)))
     result: Value = g.op("Reshape", summed, g.ints(0, 0, layout.columns))
+    return result
+
+
+def _gather_dequantized(b: Builder, matrix: QdqMatrix, input_ids: Value) -> Value:
+    """Columns of a matrix that stands transposed for the head, dequantized block by block.
+
+    4-bit codes are widened when a session starts, since Gather does not take them.
+    """
+    g, layout, kind = b.graph, matrix.layout, b.target.dtype
+    codes = matrix.codes if layout.bits == 8 else g.cast(matrix.codes, "int8")
+    blocks = (layout.grid.blocks, layout.block_size)
+
+    def columns(stored: Value, *shape: int) -> Value:
+        rows_last = g.op("Transpose", g.op("Gather", stored, input_ids, axis=1), perm=[1, 2, 0])
+        found: Value = g.op("Reshape", rows_last, g.ints(0, 0, *shape))
+        return found
+
+    x = g.op("Mul", g.cast(columns(codes, *blocks), kind), columns(matrix.scale, blocks[0], 1))
+    if matrix.offset is not None:
+        x = g.op("Add", x, columns(matrix.offset, blocks[0], 1))
+    result: Value = g.op("Reshape", x, g.ints(0, 0, layout.columns))
     return result
 
 

@@ -43,7 +43,10 @@ def activation(b: Builder, x: Value, kind: str | Xielu) -> Value:
     result: Value
     if isinstance(kind, Xielu):
         return _xielu(b, x, kind)
-    if kind == "silu":  # QuickGelu is x * sigmoid(alpha x)
+    if b.target.standard and kind in ("silu", "gelu_tanh"):
+        silu = kind == "silu"
+        result = g.op("Mul", x, g.op("Sigmoid", x)) if silu else g.op("Gelu", x, approximate="tanh")
+    elif kind == "silu":  # QuickGelu is x * sigmoid(alpha x)
         result = g.op("QuickGelu", x, domain=MICROSOFT, alpha=1.0)
     elif kind == "gelu_tanh":
         result = g.op("FastGelu", x, domain=MICROSOFT)

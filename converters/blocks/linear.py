@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from converters.builder import Builder
 from converters.graph import MICROSOFT, Value
+from converters.qdq import QdqMatrix
 from converters.quantized import QuantizedMatrix
 from converters.weights import DenseMatrix, Matrix, Rows
+from repack.block_quantized import Layout
 from repack.errors import MobiusError
 
 
@@ -51,17 +53,21 @@ def product(b: Builder, x: Value, matrix: Matrix) -> Value:
     """x [..., columns] @ matrix.T."""
     if isinstance(matrix, DenseMatrix):
         return _transposed_matmul(b, x, matrix.value)
-    y = _matmul_nbits(b, x, matrix)
+    plain = isinstance(matrix, QdqMatrix)
+    y = b.graph.op("MatMul", x, matrix.weight) if isinstance(matrix, QdqMatrix) else _matmul_nbits(b, x, matrix)
     if matrix.offset is None:
         return y
-    sums = b.shared((x, matrix.layout.block_size), lambda: _block_sums(b, x, matrix))
-    correction = _transposed_matmul(b, sums, matrix.offset)
+    sums = b.shared((x, matrix.layout.block_size), lambda: _block_sums(b, x, matrix.layout))
+    correction = b.graph.op("MatMul", sums, matrix.offset) if plain else _transposed_matmul(b, sums, matrix.offset)
     result: Value = b.graph.op("Add", y, correction)
     return result
 
 
 def _transposed_matmul(b: Builder, x: Value, weight: Value) -> Value:
     """x @ weight.T without moving the weight, which stays as the GGUF has it."""
+    if b.target.standard:
+        product: Value = b.graph.op("MatMul", x, b.graph.op("Transpose", weight, perm=[1, 0]))
+        return product
     result: Value = b.graph.op("FusedMatMul", x, weight, domain=MICROSOFT, transB=1)
     return result
 
@@ -85,9 +91,9 @@ def _matmul_nbits(b: Builder, x: Value, matrix: QuantizedMatrix) -> Value:
     return result
 
 
-def _block_sums(b: Builder, x: Value, matrix: QuantizedMatrix) -> Value:
+def _block_sums(b: Builder, x: Value, layout: Layout) -> Value:
     """Sum of x over each block: [..., columns] -> [..., blocks]."""
-    blocks = b.graph.ints(0, 0, matrix.layout.grid.blocks, matrix.layout.block_size)
+    blocks = b.graph.ints(0, 0, layout.grid.blocks, layout.block_size)
     grouped = b.graph.op("Reshape", x, blocks, name="blocks")
     result: Value = b.graph.op("ReduceSum", grouped, b.graph.ints(-1), name="blocks", keepdims=0)
     return result

@@ -26,6 +26,9 @@ def norm_of_each(b: Builder, x: Value, name: str, shape: tuple[int, int], order:
 
 def add_stream_norm(b: Builder, residual: Value, x: Value, name: str) -> tuple[Value, Value]:
     """(norm(residual + x), residual + x) in one node."""
+    if b.target.standard:
+        total = b.graph.op("Add", residual, x, name="residual")
+        return stream_norm(b, total, name), total
     weight, bias = _parameters(b, name, b.spec.hidden, None, b.stream_dtype)
     rms = b.spec.norm.kind == "rms"
     outputs = b.graph.op(
@@ -63,7 +66,8 @@ def _normalize(b: Builder, x: Value, weight: Value, bias: Value | None) -> Value
     eps = b.spec.norm.epsilon
     result: Value
     if b.spec.norm.kind == "rms":
-        result = b.graph.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=eps, stash_type=1)
+        op = "RMSNormalization" if b.target.standard else "SimplifiedLayerNormalization"
+        result = b.graph.op(op, x, weight, axis=-1, epsilon=eps, stash_type=1)
     else:  # without a bias, SkipLayerNormFusion of ONNX Runtime 1.32 ends the process
         bias = bias or _zeros(b, weight)
         result = b.graph.op("LayerNormalization", x, weight, bias, axis=-1, epsilon=eps, stash_type=1)

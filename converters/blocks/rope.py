@@ -94,10 +94,12 @@ def _factors(b: Builder, rope: Rope) -> npt.NDArray[np.float32] | None:
 
 def rotate(b: Builder, x: Value, rope: Rope, heads: int, where: Value) -> Value:
     """Turn the heads of x [batch, sequence, heads * channels] at positions `where` [batch, sequence]."""
+    cos, sin = rotary_tables(b, rope)
+    inputs = (x, cos, sin, where) if b.target.standard else (x, where, cos, sin)
+    domain = "" if b.target.standard else MICROSOFT
     result: Value = b.graph.op(
-        "RotaryEmbedding", x, where, *rotary_tables(b, rope), domain=MICROSOFT,
-        interleaved=0, num_heads=heads, rotary_embedding_dim=rope.dim,
-    )  # fmt: skip
+        "RotaryEmbedding", *inputs, domain=domain, interleaved=0, num_heads=heads, rotary_embedding_dim=rope.dim
+    )
     return result
 
 

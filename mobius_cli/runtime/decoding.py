@@ -55,6 +55,51 @@ class Decoding:
         return logits
 
 
+class GrowingDecoding:
+    """A sequence of a model whose cache grows: each run's `present` is the next one's `past`, without a copy here."""
+
+    def __init__(self, session: Any, device: str, last_logits: bool) -> None:
+        self.past = 0
+        self._session, self._device, self._last_logits = session, device, last_logits
+        self._names = [output.name for output in session.get_outputs()]
+        self._caches = {
+            cache.name: ort.OrtValue.ortvalue_from_numpy(
+                np.zeros((1, cache.shape[1], 0, cache.shape[3]), TYPES[cache.type]), device, 0
+            )
+            for cache in session.get_inputs()
+            if cache.name.startswith("past_key_values.")
+        }
+
+    def run(self, ids: Sequence[int]) -> F32:
+        """As `Decoding.run`."""
+        binding = self._session.io_binding()
+        binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
+        binding.bind_cpu_input("attention_mask", np.ones((1, self.past + len(ids)), np.int64))
+        for name, value in self._caches.items():
+            binding.bind_ortvalue_input(name, value)
+        for name in self._names:
+            binding.bind_output(name, "cpu" if name == "logits" else self._device)
+        self._session.run_with_iobinding(binding)
+        found = dict(zip(self._names, binding.get_outputs(), strict=True))
+        logits: F32 = found.pop("logits").numpy()[0].copy()
+        self._caches = {name.replace("present", "past_key_values"): value for name, value in found.items()}
+        self.past += len(ids)
+        return logits
+
+    def rewind(self, length: int) -> None:
+        """As `Decoding.rewind`; what is kept is copied."""
+        if not 0 <= length <= self.past:
+            raise ValueError(f"cannot rewind from {self.past} tokens to {length}")
+        if length < self.past:
+            self._caches = {
+                name: ort.OrtValue.ortvalue_from_numpy(
+                    np.ascontiguousarray(value.numpy()[:, :, :length]), self._device, 0
+                )
+                for name, value in self._caches.items()
+            }
+        self.past = length
+
+
 class ReplayedDecoding(Decoding):
     """On a GPU: single tokens replay a captured CUDA graph, whose buffers keep their addresses and shapes."""
 

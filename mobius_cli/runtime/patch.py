@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 HEAD = "model/lm_head/"  # scope of the nodes that turn hidden states into logits
-TAKES_HIDDEN = ("MatMulNBits", "FusedMatMul", "Reshape")  # what reads the hidden state there, as first input
+TAKES_HIDDEN = ("MatMulNBits", "FusedMatMul", "MatMul", "Reshape")  # what reads the hidden state there, as first input
 
 
 def patched(path: Path, *, accuracy_level: int | None = None, last_logits: bool = False) -> bytes:

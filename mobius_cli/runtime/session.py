@@ -11,7 +11,7 @@ import onnxruntime as ort
 
 from converters.package import MODEL, read_manifest
 from converters.target import TARGETS, Target
-from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
+from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
 from repack.errors import InputError, MobiusError
 
@@ -89,13 +89,15 @@ class OnnxModel:
                 return
             row = decoding.run([token])
 
-    def start(self, length: int) -> Decoding:
+    def start(self, length: int) -> Decoding | GrowingDecoding:
         """A new sequence with a cache of `length` positions."""
         if length > self.context_length:
             raise MobiusError(
                 f"{length} tokens do not fit the {self.context_length} that the model was converted for",
                 "convert with a larger --context-length",
             )
+        if TARGETS[self.manifest["target"]["name"]].standard:
+            return GrowingDecoding(self._session, self._target.device, self._last_logits)
         if self._target.replays_decoding:
             self._sequences += 1
             return ReplayedDecoding(
@@ -126,6 +128,9 @@ def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any]) -> 
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
+    # What MatMulNBits has as an attribute, for the ones that ONNX Runtime makes of DequantizeLinear and MatMul.
+    level = target.accuracy_level if patch["accuracy_level"] is None else patch["accuracy_level"]
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", str(level))
     model: str | bytes = str(folder / MODEL)
     if patch["accuracy_level"] is not None or patch["last_logits"]:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))

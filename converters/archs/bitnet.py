@@ -1,0 +1,15 @@
+"""BitNet b1.58: as Llama, with a norm before each block's output product."""
+
+from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import ModelSpec
+
+
+@architecture("bitnet", "BitNet b1.58")
+def bitnet(h: Hparams) -> ModelSpec:
+    """SiLU-gated, split-half rotary pairs, always a tied head; products are scaled where the file has scales."""
+    h.ignore(*WINDOW_KEYS, "attention.scale")
+    mixer = attention(h, rope(h, head_dim(h), partial=True), sub_norm=True)
+    return decoder(h, stack(h, mixer, gated(h, sub_norm=True)), rms_norm(h), tied=True)

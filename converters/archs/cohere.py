@@ -1,0 +1,49 @@
+"""Cohere's Command models: both blocks of a layer see one layer norm's result; logits are scaled; tied head."""
+
+from collections.abc import Callable
+
+from converters.archs.common import (
+    SHARED,
+    WINDOW_KEYS,
+    attention,
+    decoder,
+    gated,
+    head_dim,
+    layer_norm,
+    local_layers,
+    stack,
+)
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import Attention, HeadNorm, ModelSpec
+
+PERIOD = 4  # every fourth layer is global, unless the file says otherwise
+
+
+@architecture("command-r", "Command R, Command R+, Aya 23, Aya Expanse")
+def command_r(h: Hparams) -> ModelSpec:
+    """Interleaved rotary pairs; the largest model norms each head of q and k with weights of its own."""
+    h.ignore(*WINDOW_KEYS, "attention.scale")
+    qk_norm = HeadNorm("each") if h.has_tensor("blk.0.attn_q_norm.weight") else None
+    rotary = rope(h, head_dim(h), interleaved=True, partial=True)
+    return _cohere(h, attention(h, rotary, qk_norm=qk_norm), h.number("logit_scale", 0.0))
+
+
+@architecture("cohere2", "Command R7B, Command A")
+def cohere2(h: Hparams) -> ModelSpec:
+    """Local layers with rotary positions, and global ones without any."""
+    h.ignore("attention.scale", "rope.freq_base_swa")
+    window, local = h.positive("attention.sliding_window"), local_layers(h, PERIOD)
+    rotary = rope(h, head_dim(h), interleaved=True, partial=True)
+
+    def mixer(i: int) -> Attention:
+        return attention(h, rotary, window=window) if local[i] else attention(h, None)
+
+    return _cohere(h, mixer, h.number("logit_scale"))
+
+
+def _cohere(h: Hparams, mixer: Attention | Callable[[int], Attention], logit_scale: float) -> ModelSpec:
+    """What both have in common; a `logit_scale` of 0 means none."""
+    layers = stack(h, mixer, gated(h), SHARED, parallel=True)
+    return decoder(h, layers, layer_norm(h), tied=True, logit_scale=logit_scale or 1.0)

@@ -1,0 +1,66 @@
+"""Gemma 1 and 2: GELU-gated, embeddings times sqrt(hidden), norms that hold 1 + w, always a tied head."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from converters.archs.common import (
+    BEFORE,
+    SANDWICH,
+    WINDOW_KEYS,
+    attention,
+    blocks,
+    decoder,
+    gated,
+    head_dim,
+    local_layers,
+    rms_norm,
+    stack,
+)
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import Attention, ModelSpec, Norms
+
+PERIOD = 2  # every second layer is global, unless the file says otherwise
+WINDOW, ATTENTION_SOFTCAP, FINAL_SOFTCAP = 4096, 50.0, 30.0  # of the published models, whose first files lack the keys
+LAYERS_27B = 46  # the one size that scales attention by hidden / heads
+
+
+@architecture("gemma", "Gemma 1, CodeGemma")
+def gemma(h: Hparams) -> ModelSpec:
+    """Pre-norms, full attention; a head may be wider than hidden / heads."""
+    h.ignore(*WINDOW_KEYS, "attention.scale", "attn_logit_softcapping", "final_logit_softcapping")
+    return _gemma(h, attention(h, rope(h, head_dim(h), partial=True)), BEFORE)
+
+
+@architecture("gemma2", "Gemma 2")
+def gemma2(h: Hparams) -> ModelSpec:
+    """Sandwich norms, softcaps on attention and logits, local and global layers in turn."""
+    h.ignore("attention.scale")
+    everywhere = rope(h, head_dim(h), partial=True)
+    nearby = replace(everywhere, theta=h.number("rope.freq_base_swa", everywhere.theta))
+    window, local = h.positive("attention.sliding_window", WINDOW), local_layers(h, PERIOD)
+    softcap = h.number("attn_logit_softcapping", ATTENTION_SOFTCAP)
+    dim = h.positive("embedding_length") // h.positive("attention.head_count")
+    scale = (dim if blocks(h) == LAYERS_27B else head_dim(h)) ** -0.5
+
+    def mixer(i: int) -> Attention:
+        rotary, reach = (nearby, window) if local[i] else (everywhere, None)
+        return attention(h, rotary, window=reach, softcap=softcap, scale=scale)
+
+    return _gemma(h, mixer, SANDWICH, final_softcap=h.number("final_logit_softcapping", FINAL_SOFTCAP))
+
+
+def _gemma(h: Hparams, mixer: Attention | Callable[[int], Attention], norms: Norms, **choices: Any) -> ModelSpec:
+    """What both have in common."""
+    return decoder(
+        h,
+        stack(h, mixer, gated(h, "gelu_tanh"), norms),
+        rms_norm(h),
+        tied=True,
+        genai_type=h.architecture,
+        embedding_scale=h.positive("embedding_length") ** 0.5,
+        wide_residual=True,
+        **choices,
+    )

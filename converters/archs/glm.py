@@ -1,0 +1,38 @@
+"""ChatGLM and GLM-4: partial rotary embedding, gate and up in one tensor."""
+
+import numpy as np
+
+from converters.archs.common import BEFORE, SANDWICH, WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import ModelSpec, Norms
+from repack.errors import MobiusError
+
+
+@architecture("chatglm", "ChatGLM 3, GLM-4-9B, GLM-Edge")
+def chatglm(h: Hparams) -> ModelSpec:
+    """Pre-norms, interleaved rotary pairs."""
+    return _glm(h, BEFORE, interleaved=True, genai_type="chatglm")
+
+
+@architecture("glm4", "GLM-4-0414, GLM-Z1, GLM-OCR text")
+def glm4(h: Hparams) -> ModelSpec:
+    """Sandwich norms; rotary pairs are interleaved unless the file divides them in sections, for images."""
+    return _glm(h, SANDWICH, interleaved=not _sectioned(h))
+
+
+def _sectioned(h: Hparams) -> bool:
+    """Whether rotary pairs belong to sections: time, height and width, which are one and the same for text."""
+    given = h.raw("rope.dimension_sections")
+    sections = [0] * 4 if given is None else np.resize(given, 4).tolist()
+    used = sections[0] > 0 and sections[1] > 0
+    if used and sections[3] != 0:
+        raise MobiusError(f"{h.architecture}.rope.dimension_sections has a fourth section", "not supported")
+    return bool(used)
+
+
+def _glm(h: Hparams, norms: Norms, *, interleaved: bool, genai_type: str = "decoder") -> ModelSpec:
+    h.ignore(*WINDOW_KEYS, "attention.scale")
+    mixer = attention(h, rope(h, head_dim(h), interleaved=interleaved, partial=True))
+    return decoder(h, stack(h, mixer, gated(h), norms), rms_norm(h), genai_type=genai_type)

@@ -1,0 +1,35 @@
+"""Hunyuan (dense) and Maincoder: as Llama, with an RMS norm on each head of q and k after the rotation."""
+
+from dataclasses import replace
+
+from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import HeadNorm, ModelSpec, Rope
+from repack.errors import MobiusError
+
+
+@architecture("hunyuan-dense", "Hunyuan 0.5B to 7B")
+def hunyuan(h: Hparams) -> ModelSpec:
+    """Split-half rotary pairs, whose base rope.scaling.alpha may stretch."""
+    h.ignore("rope.dimension_sections")
+    if h.integer("expert_count", 0) > 1:
+        raise MobiusError(f"{h.architecture}.expert_count is above 1", "mixtures of experts are not supported")
+    h.ignore("expert_used_count")
+    rotary, alpha = rope(h, head_dim(h)), h.number("rope.scaling.alpha", 0.0)
+    if alpha > 0:
+        rotary = replace(rotary, theta=rotary.theta * alpha ** (rotary.dim / (rotary.dim - 2)))
+    return _late_normed(h, rotary, genai_type="hunyuandensev1")
+
+
+@architecture("maincoder", "Maincoder")
+def maincoder(h: Hparams) -> ModelSpec:
+    """Interleaved rotary pairs."""
+    return _late_normed(h, rope(h, head_dim(h), interleaved=True))
+
+
+def _late_normed(h: Hparams, rotary: Rope, genai_type: str = "decoder") -> ModelSpec:
+    h.ignore(*WINDOW_KEYS, "attention.scale")
+    mixer = attention(h, rotary, qk_norm=HeadNorm(after_rope=True))
+    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type=genai_type)

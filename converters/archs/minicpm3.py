@@ -1,0 +1,40 @@
+"""MiniCPM 3: multi-head latent attention, and MiniCPM's multipliers."""
+
+from converters.archs.common import WINDOW_KEYS, blocks, decoder, gated, head_dim, rms_norm, stack, value_dim
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import LatentAttention, ModelSpec
+from repack.errors import MobiusError
+
+# No keys: llama.cpp computes with the published model's numbers.
+EMBEDDING_SCALE, DEPTH_SCALE, BASE_WIDTH = 12.0, 1.4, 256.0
+
+
+@architecture("minicpm3", "MiniCPM 3")
+def minicpm3(h: Hparams) -> ModelSpec:
+    """Low-rank q and kv with norms in between; the last channels of a head turn, and one turned key serves all."""
+    h.ignore(*WINDOW_KEYS, "attention.scale", "embedding_scale", "residual_scale", "logit_scale")
+    dim, heads = head_dim(h), h.positive("attention.head_count")
+    rotary = rope(h, dim, partial=True, long_factors=True)
+    if rotary.dim == dim or h.positive("attention.head_count_kv", heads) != heads:
+        raise MobiusError(
+            f"{h.architecture} needs as many key/value heads as heads, and rope.dimension_count below the head's {dim}",
+            "the metadata is damaged or unusual",
+        )
+    mixer = LatentAttention(
+        heads=heads,
+        nope_dim=dim - rotary.dim,
+        value_dim=value_dim(h),
+        q_rank=h.positive("attention.q_lora_rank"),
+        kv_rank=h.positive("attention.kv_lora_rank"),
+        rope=rotary,
+        scale=dim**-0.5,
+    )
+    return decoder(
+        h,
+        stack(h, mixer, gated(h), residual_scale=DEPTH_SCALE / blocks(h) ** 0.5),
+        rms_norm(h),
+        embedding_scale=EMBEDDING_SCALE,
+        logit_scale=BASE_WIDTH / h.positive("embedding_length"),
+    )

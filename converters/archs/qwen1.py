@@ -1,0 +1,16 @@
+"""The first Qwen, before 1.5: q, k and v are one biased tensor."""
+
+from dataclasses import replace
+
+from converters.archs.common import attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.hparams import Hparams
+from converters.spec import ModelSpec
+
+
+@architecture("qwen", "Qwen 1 (not 1.5)")
+def qwen(h: Hparams) -> ModelSpec:
+    """SiLU-gated, split-half rotary pairs; feed_forward_length counts gate and up together."""
+    mixer, both = attention(h, rope(h, head_dim(h), partial=True)), gated(h)
+    return decoder(h, stack(h, mixer, replace(both, width=both.width // 2)), rms_norm(h), tied=False)

@@ -1,0 +1,126 @@
+"""The target "onnx": standard operators only, and the same answers in three runtimes that share no code."""
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx.reference import ReferenceEvaluator
+
+from converters.plan import make_plan
+from converters.sources.gguf_file import GgufFile
+from converters.target import choose_target
+from repack.errors import MobiusError
+from repack.registry import QUANT_TYPES
+from tests.any_arch import Case, llama_logits, write_arch
+from tests.oracle import require_llama
+from tests.runner import export, prompt
+from tests.tiny import write_tiny
+
+require_llama()
+
+LENGTH = 20
+# Without these, OpenVINO rounds activations in front of compressed weights to 8 bits.
+OPENVINO_EXACT = {
+    "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "INFERENCE_NUM_THREADS": "1",
+}  # fmt: skip
+CASES = {
+    "llama": Case("llama", drop=(r"ffn_\w+\.bias",)),
+    "gemma2": Case("gemma2", gelu=True, keys={"attention.sliding_window": 6, "attn_logit_softcapping": 2.0,
+                                              "final_logit_softcapping": 5.0}),
+    "bloom": Case("bloom", "layer", gelu=True, keys={"attention.head_count_kv": 4}),
+    "minicpm3": Case("minicpm3", keys={
+        "attention.q_lora_rank": 64, "attention.kv_lora_rank": 64, "attention.key_length": 96,
+        "attention.value_length": 64, "rope.dimension_count": 32, "attention.head_count_kv": None,
+    }),
+}  # fmt: skip
+
+
+def _feeds(path: Path, ids: list[int]) -> dict[str, Any]:
+    model = onnx.load(path, load_external_data=False)
+    feeds: dict[str, Any] = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, len(ids)), np.int64)}
+    for value in model.graph.input:
+        if value.name.startswith("past_"):
+            sizes = [d.dim_value for d in value.type.tensor_type.shape.dim]
+            feeds[value.name] = np.zeros((1, sizes[1], 0, sizes[3]), np.float32)
+    return feeds
+
+
+@pytest.mark.parametrize("types", ["F32", "Q4_K", "Q8_0"])
+@pytest.mark.parametrize("name", list(CASES))
+def test_three_runtimes(tmp_path: Path, name: str, types: str) -> None:
+    """ONNX's reference evaluator, OpenVINO and ONNX Runtime; the file passes ONNX's checker."""
+    openvino = pytest.importorskip("openvino")
+    path = write_arch(tmp_path / "t.gguf", CASES[name], types)
+    _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
+    model = tmp_path / "onnx" / "model.onnx"
+    onnx.checker.check_model(str(model), full_check=True)
+    assert {node.domain for node in onnx.load(model, load_external_data=False).graph.node} == {""}
+    ids = prompt(LENGTH, 320)
+    ours, feeds = session.logits(ids), _feeds(model, ids)
+    reference = ReferenceEvaluator(str(model)).run(["logits"], feeds)[0][0]
+    np.testing.assert_allclose(reference, ours, atol=5e-3)
+    compiled = openvino.Core().compile_model(str(model), "CPU", OPENVINO_EXACT)
+    np.testing.assert_allclose(compiled(feeds)["logits"][0], ours, atol=5e-3)
+    if types == "F32":
+        np.testing.assert_allclose(ours, llama_logits(path, ids, 256), atol=0.02)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in QUANT_TYPES if kind in gguf.GGMLQuantizationType.__members__])
+def test_onnx_runtime_fuses_every_type(tmp_path: Path, kind: str) -> None:
+    """No DequantizeLinear is left: each became MatMulNBits, with the same answers as --dequantize."""
+    path = write_tiny(tmp_path / "t.gguf", "llama", types={r"^(token_embd|output)\.": "F32", "norm": "F32", ".": kind})
+    _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    ort.InferenceSession(str(tmp_path / "onnx" / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    kinds = [node.op_type for node in onnx.load(tmp_path / "optimized.onnx", load_external_data=False).graph.node]
+    assert kinds.count("MatMulNBits") == 2 * 7
+    assert "DequantizeLinear" not in kinds
+    _, dense = export(path, tmp_path / "dense", dequantize=True)
+    ids = prompt(LENGTH, 320)
+    np.testing.assert_allclose(session.logits(ids), dense.logits(ids), atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["Q4_K", "Q6_K", "Q5_1"])
+def test_quantized_embedding_that_is_the_head(tmp_path: Path, kind: str) -> None:
+    path = write_tiny(tmp_path / "t.gguf", "llama", tied=True, types={"norm": "F32", ".": kind})
+    _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
+    _, dense = export(path, tmp_path / "dense", dequantize=True)
+    ids = prompt(LENGTH, 320)
+    np.testing.assert_allclose(session.logits(ids), dense.logits(ids), atol=2e-3)
+
+
+def test_stored_weights_are_exact(tmp_path: Path) -> None:
+    """Codes and scales as stored, unfolded here, are the matrices of --dequantize bit for bit."""
+    path = write_tiny(tmp_path / "t.gguf", "llama", types={"ffn_down": "Q6_K", "attn_v": "Q5_1", ".": "Q4_K"})
+    with GgufFile.open(path) as source:
+        kept = make_plan(source, choose_target("onnx")).graph.initializers
+        dense = make_plan(source, choose_target("onnx", dequantize=True)).graph.initializers
+        names = [name[:-6] for name in kept if name.endswith(".codes")]
+        assert len(names) == 16
+        for name in names:
+            found = _unfolded(kept, name)
+            np.testing.assert_array_equal(found.view(np.uint32), dense[name].compute().view(np.uint32), err_msg=name)
+
+
+def _unfolded(initializers: dict[str, Any], name: str) -> np.ndarray:  # type: ignore[type-arg]
+    codes, scale = initializers[f"{name}.codes"], initializers[f"{name}.scale"].compute()
+    columns, rows = codes.shape
+    stored = codes.compute()
+    if codes.dtype == "int4":
+        nibbles = np.stack([stored & 15, stored >> 4], axis=-1).reshape(columns, rows).astype(np.int8)
+        stored = np.where(nibbles > 7, nibbles - 16, nibbles)
+    values = stored.reshape(len(scale), -1, rows).astype(np.float64) * scale.astype(np.float64)[:, None]
+    if f"{name}.offset" in initializers:
+        values = values + initializers[f"{name}.offset"].compute().astype(np.float64)[:, None]
+    return np.ascontiguousarray(values.reshape(columns, rows).T.astype(np.float32))
+
+
+def test_small_storage_is_refused() -> None:
+    with pytest.raises(MobiusError, match="--storage small makes no sense for onnx"):
+        choose_target("onnx", storage="small")
