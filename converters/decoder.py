@@ -9,7 +9,7 @@ from converters.blocks.norm import norm, stream_norm
 from converters.blocks.residual import Residual
 from converters.builder import Attend, Builder
 from converters.graph import Value
-from converters.spec import Layer
+from converters.spec import Layer, Mixer
 
 
 def build_decoder(b: Builder) -> None:
@@ -31,21 +31,28 @@ def build_decoder(b: Builder) -> None:
 
 def _layer(b: Builder, residual: Residual, layer: Layer, attend: Attend) -> None:
     """Both blocks of a layer, added to the residual stream one after the other or together."""
+    if layer.mixer is not None:
+        _with_mixer(b, residual, layer, layer.mixer, attend)
+    if not layer.parallel:
+        prefix, norms = f"blk.{layer.block}", layer.norms
+        x = _input(b, residual, prefix, norms.feed_forward)
+        residual.add(_output(b, feed_forward(b, x, layer.feed_forward, prefix), layer, norms.after_feed_forward))
+    if layer.closing_norm is not None:
+        residual.renew(layer.closing_norm)
+
+
+def _with_mixer(b: Builder, residual: Residual, layer: Layer, mixer: Mixer, attend: Attend) -> None:
+    """The first block; and the second with it where they are parallel."""
     prefix, norms = f"blk.{layer.block}", layer.norms
     x = _input(b, residual, prefix, norms.attention)
-    y = _output(b, mix(b, x, layer.mixer, prefix, attend), layer, norms.after_attention)
+    y = _output(b, mix(b, x, mixer, prefix, attend), layer, norms.after_attention)
     if layer.parallel:
         if norms.feed_forward != norms.attention:
             wide = norm(b, residual.total(), f"{prefix}.{norms.feed_forward}", b.spec.hidden, dtype=b.stream_dtype)
             x = b.narrow(wide)
         z = _output(b, feed_forward(b, x, layer.feed_forward, prefix), layer, norms.after_feed_forward)
-        residual.add(b.graph.op("Add", y, z))
-    else:
-        residual.add(y)
-        x = _input(b, residual, prefix, norms.feed_forward)
-        residual.add(_output(b, feed_forward(b, x, layer.feed_forward, prefix), layer, norms.after_feed_forward))
-    if layer.closing_norm is not None:
-        residual.renew(layer.closing_norm)
+        y = b.graph.op("Add", y, z)
+    residual.add(y)
 
 
 def _input(b: Builder, residual: Residual, prefix: str, name: str | None) -> Value:

@@ -171,12 +171,13 @@ class Norms:
 class Layer:
     """One decoder layer; its tensors are named `blk.{block}.*`.
 
-    `parallel`: the feed-forward sees the layer's input instead of attention's result. `residual_scale` multiplies
-    what both blocks add. `closing_norm` names a norm of the residual stream behind the layer.
+    Without a mixer it is its feed-forward alone. `parallel`: the feed-forward sees the layer's input instead of
+    attention's result. `residual_scale` multiplies what both blocks add. `closing_norm` names a norm of the residual
+    stream behind the layer.
     """
 
     block: int
-    mixer: Mixer
+    mixer: Mixer | None
     feed_forward: FeedForward
     norms: Norms = Norms()
     parallel: bool = False
@@ -222,7 +223,8 @@ class ModelSpec:
     @property
     def attention(self) -> Attention | LatentAttention:
         """The first layer's that attends."""
-        return next(layer.mixer for layer in self.layers if not isinstance(layer.mixer, Projection))
+        mixers = (layer.mixer for layer in self.layers)
+        return next(mixer for mixer in mixers if isinstance(mixer, (Attention, LatentAttention)))
 
     @property
     def tied_head(self) -> bool:

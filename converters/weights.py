@@ -51,8 +51,10 @@ class Weights:
     def __contains__(self, name: str) -> bool:
         return name in self.source.tensors and name not in self.ignored
 
-    def matrix(self, name: str, shape: tuple[int, int], order: Rows | None = None) -> Matrix:
+    def matrix(self, name: str, shape: tuple[int, int], order: Rows | None = None, looked_up: bool = False) -> Matrix:
         """A 2-D tensor, quantized or dense as the target wants; `order` picks its rows in a new order.
+
+        `looked_up`: its rows are only gathered, never multiplied.
 
         Raises:
             MobiusError: the tensor is missing, has another shape, or a type that cannot be kept.
@@ -61,8 +63,11 @@ class Weights:
             return self._matrices[name]
         quant = self.kept(name)
         if quant is not None:
-            emit = emit_qdq if self.target.standard else emit_quantized
-            made: Matrix = emit(self.graph, name, quant, [self._part(name, shape, order)], self.target)
+            parts = [self._part(name, shape, order)]
+            if self.target.standard:
+                made: Matrix = emit_qdq(self.graph, name, quant, parts, self.target, rows_first=looked_up)
+            else:
+                made = emit_quantized(self.graph, name, quant, parts, self.target)
         else:
             made = DenseMatrix(self._dense(self._take(name, shape), order), *shape)
         self._matrices[name] = made

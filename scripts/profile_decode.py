@@ -77,7 +77,8 @@ def bytes_read(folder: Path, depth: int) -> int:
     if not spec["tied_head"]:  # of an embedding of its own a step reads one row
         weights -= next(t["stored_bytes"] for t in manifest["tensors"] if t["name"] == "token_embd.weight")
     width = 2 if manifest["target"]["dtype"] == "float16" else 4
-    cache = sum(2 * layer["mixer"]["kv_heads"] * layer["mixer"]["head_dim"] * width for layer in spec["layers"])
+    mixers = [layer["mixer"] for layer in spec["layers"]]
+    cache = sum(2 * m["kv_heads"] * m["head_dim"] * width for m in mixers if m and "kv_heads" in m)
     return int(weights + cache * depth)
 
 

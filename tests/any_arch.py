@@ -35,7 +35,8 @@ class Case:
 
     drop: patterns of tensors to leave out, on top of OPTIONAL unless `keep` matches them. values: patterns to
     functions of (rng, shape), where the usual values would not show a mistake. plain_keys: keys without a prefix.
-    fused: q, k and v as one tensor. context: that of both engines, where it matters.
+    fused: q, k and v as one tensor. context: that of both engines, where it matters. untold_keys and untold_tensors
+    are in the file, but not in the question which tensors there must be, on which llama.cpp would end the process.
     """
 
     arch: str
@@ -45,6 +46,8 @@ class Case:
     keep: str = "$^"
     values: Mapping[str, Any] = field(default_factory=dict)
     plain_keys: Mapping[str, Any] = field(default_factory=dict)
+    untold_keys: Mapping[str, Any] = field(default_factory=dict)
+    untold_tensors: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     fused: bool = False
     gelu: bool = False
     length: int = LENGTH
@@ -66,7 +69,8 @@ class Case:
 def write_arch(path: Path, case: Case, types: str = "F32", seed: int = 0) -> Path:
     """Write the case's model; matrices whose rows do not fill blocks of `types` stay F32."""
     writer = gguf.GGUFWriter(path, case.arch)
-    for key, value in case.metadata.items():
+    untold = {f"{case.arch}.{key}": value for key, value in case.untold_keys.items()}
+    for key, value in (case.metadata | untold).items():
         add_value(writer, key, value)
     for name, values in _tensors(case, seed).items():
         data, kind = _stored(name, values, types)
@@ -80,7 +84,7 @@ def write_arch(path: Path, case: Case, types: str = "F32", seed: int = 0) -> Pat
 
 def _tensors(case: Case, seed: int) -> dict[str, NDArray[np.float32]]:
     made: dict[str, NDArray[np.float32]] = {}
-    for name, shape in wanted_tensors(case.arch, case.metadata):
+    for name, shape in [*wanted_tensors(case.arch, case.metadata), *case.untold_tensors.items()]:
         dropped = any(re.search(pattern, name) for pattern in case.drop)
         if dropped or (re.search(OPTIONAL, name) and not re.search(case.keep, name)):
             continue

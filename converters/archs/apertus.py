@@ -30,11 +30,11 @@ def apertus(h: Hparams) -> ModelSpec:
 def _numbers(h: Hparams, key: str) -> list[float]:
     """One number per layer; the key has no prefix, and may hold one number for all."""
     value, count = h.source.metadata.get(key), blocks(h)
-    found = np.asarray(value if value is not None else [], np.float64)
-    if found.shape not in ((), (count,)) or not np.isfinite(found).all():
+    found = np.atleast_1d(np.asarray(value))
+    if found.dtype.kind != "f" or len(found) not in (1, count) or not np.isfinite(found).all():
         raise MobiusError(f"{key} is {str(value)[:60]}, not a number or one for each of {count} layers",
                           "the file is incomplete or damaged")  # fmt: skip
-    return [float(number) for number in np.broadcast_to(found, (count,))]
+    return [float(number) for number in np.resize(found, count)]
 
 
 def _softplus(x: float) -> float:

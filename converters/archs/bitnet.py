@@ -12,4 +12,4 @@ def bitnet(h: Hparams) -> ModelSpec:
     """SiLU-gated, split-half rotary pairs, always a tied head; products are scaled where the file has scales."""
     h.ignore(*WINDOW_KEYS, "attention.scale")
     mixer = attention(h, rope(h, head_dim(h), partial=True), sub_norm=True)
-    return decoder(h, stack(h, mixer, gated(h, sub_norm=True)), rms_norm(h), tied=True)
+    return decoder(h, stack(h, mixer, gated(h, sub_norm=True)), rms_norm(h), tied=True, feed_forward_scales=True)

@@ -40,10 +40,22 @@ def cohere2(h: Hparams) -> ModelSpec:
     def mixer(i: int) -> Attention:
         return attention(h, rotary, window=window) if local[i] else attention(h, None)
 
-    return _cohere(h, mixer, h.number("logit_scale"))
+    return _cohere(h, mixer, h.number("logit_scale"), feed_forward_scales=True)
 
 
-def _cohere(h: Hparams, mixer: Attention | Callable[[int], Attention], logit_scale: float) -> ModelSpec:
+def _cohere(
+    h: Hparams,
+    mixer: Attention | Callable[[int], Attention],
+    logit_scale: float,
+    feed_forward_scales: bool = False,
+) -> ModelSpec:
     """What both have in common; a `logit_scale` of 0 means none."""
     layers = stack(h, mixer, gated(h), SHARED, parallel=True)
-    return decoder(h, layers, layer_norm(h), tied=True, logit_scale=logit_scale or 1.0)
+    return decoder(
+        h,
+        layers,
+        layer_norm(h),
+        tied=True,
+        logit_scale=logit_scale or 1.0,
+        feed_forward_scales=feed_forward_scales,
+    )

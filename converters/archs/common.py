@@ -36,11 +36,13 @@ def blocks(h: Hparams) -> int:
 
 def rms_norm(h: Hparams) -> Norm:
     """Root-mean-square norms everywhere."""
+    h.ignore("attention.layer_norm_epsilon")  # converters write both where a configuration has both
     return Norm("rms", h.number("attention.layer_norm_rms_epsilon"))
 
 
 def layer_norm(h: Hparams) -> Norm:
     """Layer norms everywhere, with the biases that the file has."""
+    h.ignore("attention.layer_norm_rms_epsilon")
     return Norm("layer", h.number("attention.layer_norm_epsilon"))
 
 
@@ -123,11 +125,14 @@ def decoder(
     *,
     tied: bool | None = None,
     genai_type: str = "decoder",
+    feed_forward_scales: bool = False,
+    ignored: tuple[str, ...] = (),
     **choices: Any,
 ) -> ModelSpec:
     """A model of `layers`; `choices` are fields of `ModelSpec`.
 
-    `tied`: whether the head is the embedding; None: where the file has no output.weight.
+    `tied`: whether the head is the embedding; None: where the file has no output.weight. `feed_forward_scales`:
+    llama.cpp applies second-level scales of the feed-forward's matrices; for most architectures it does not.
     """
     embedding = choices.setdefault("embedding", "token_embd")
     info = h.source.tensors.get(f"{embedding}.weight")
@@ -135,10 +140,9 @@ def decoder(
         raise MobiusError(f"tensor {embedding}.weight is missing", "the file is incomplete, or holds a vocabulary only")
     if tied is None:
         tied = not h.has_tensor("output.weight")
-    extra = h.positive("block_count") - len({layer.block for layer in layers})
-    if extra and h.integer("nextn_predict_layers", 0):
-        first = len(layers)
-        choices["ignored"] = (*choices.get("ignored", ()), *(f"blk.{first + i}.*" for i in range(extra)))
+    ignored += tuple(f"blk.{i}.*" for i in range(blocks(h), h.positive("block_count")))  # predict further tokens
+    if not feed_forward_scales:
+        ignored += ("blk.*.ffn_*.scale",)
     return ModelSpec(
         architecture=h.architecture,
         genai_type=genai_type,
@@ -148,5 +152,6 @@ def decoder(
         norm=norm,
         layers=layers,
         head=embedding if tied else "output",
+        ignored=ignored,
         **choices,
     )

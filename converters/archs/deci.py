@@ -20,16 +20,16 @@ def deci(h: Hparams) -> ModelSpec:
     if not any(isinstance(layer.mixer, Attention) for layer in layers):
         raise MobiusError("no layer attends", "the metadata is damaged")
     for layer in layers:
-        if isinstance(layer.mixer, Projection):  # a bare product in llama.cpp
+        if not isinstance(layer.mixer, Attention):  # a bare product in llama.cpp, or nothing
             ignored += [f"blk.{layer.block}.attn_output.{extra}" for extra in ("bias", "scale")]
     return decoder(h, layers, rms_norm(h), ignored=tuple(ignored))
 
 
-def _mixer(h: Hparams, rotary: Rope, i: int) -> Attention | Projection:
-    """Attention, or one matrix in its place where there are no key/value heads."""
+def _mixer(h: Hparams, rotary: Rope, i: int) -> Attention | Projection | None:
+    """Attention; or one matrix in its place where there are no key/value heads; or nothing without any heads."""
     heads = h.at("attention.head_count", i)
-    if heads and h.at("attention.head_count_kv", i, heads) == 0:
-        return Projection(h.positive("embedding_length"))
     if heads == 0:
-        raise MobiusError(f"layer {i} has no attention", "layers of a feed-forward alone are not supported")
+        return None
+    if h.at("attention.head_count_kv", i, heads) == 0:
+        return Projection(h.positive("embedding_length"))
     return attention(h, rotary, i)

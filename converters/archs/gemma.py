@@ -2,7 +2,18 @@
 
 from dataclasses import replace
 
-from converters.archs.common import SANDWICH, attention, blocks, decoder, gated, head_dim, local_layers, rms_norm, stack
+from converters.archs.common import (
+    SANDWICH,
+    WINDOW_KEYS,
+    attention,
+    blocks,
+    decoder,
+    gated,
+    head_dim,
+    local_layers,
+    rms_norm,
+    stack,
+)
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.hparams import Hparams
@@ -17,6 +28,7 @@ LAYERS_27B = 62  # the one size that scales attention by hidden / heads
 @architecture("gemma3", "Gemma 3, text")
 def gemma3(h: Hparams) -> ModelSpec:
     """GELU-gated; embeddings times sqrt(hidden); norms hold 1 + w already."""
+    h.ignore(*WINDOW_KEYS)  # which count together only
     hidden, window = h.positive("embedding_length"), h.integer("attention.sliding_window", 0)
     everywhere = rope(h, head_dim(h), partial=True)
     # Positions of local layers are never stretched.

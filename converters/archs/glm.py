@@ -25,11 +25,13 @@ def glm4(h: Hparams) -> ModelSpec:
 def _sectioned(h: Hparams) -> bool:
     """Whether rotary pairs belong to sections: time, height and width, which are one and the same for text."""
     given = h.raw("rope.dimension_sections")
-    sections = [0] * 4 if given is None else np.resize(given, 4).tolist()
-    used = sections[0] > 0 and sections[1] > 0
+    sections = np.resize(0 if given is None else given, 4)
+    if sections.dtype.kind not in "iu":
+        raise MobiusError(f"{h.architecture}.rope.dimension_sections is {given!r}", "the metadata is damaged")
+    used = bool((sections[:2] > 0).all())
     if used and sections[3] != 0:
         raise MobiusError(f"{h.architecture}.rope.dimension_sections has a fourth section", "not supported")
-    return bool(used)
+    return used
 
 
 def _glm(h: Hparams, norms: Norms, *, interleaved: bool, genai_type: str = "decoder") -> ModelSpec:

@@ -18,7 +18,7 @@ def hunyuan(h: Hparams) -> ModelSpec:
         raise MobiusError(f"{h.architecture}.expert_count is above 1", "mixtures of experts are not supported")
     h.ignore("expert_used_count")
     rotary, alpha = rope(h, head_dim(h)), h.number("rope.scaling.alpha", 0.0)
-    if alpha > 0:
+    if alpha > 0 and rotary.dim > 2:  # a single pair has frequency 1 whatever the base
         rotary = replace(rotary, theta=rotary.theta * alpha ** (rotary.dim / (rotary.dim - 2)))
     return _late_normed(h, rotary, genai_type="hunyuandensev1")
 

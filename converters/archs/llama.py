@@ -12,4 +12,6 @@ def llama(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms, interleaved rotary pairs, Llama 3.1 frequency factors."""
     h.ignore(*WINDOW_KEYS, "attention.scale")
     rotary = rope(h, head_dim(h), interleaved=True, freqs=True, long_factors=True)
-    return decoder(h, stack(h, attention(h, rotary), gated(h)), rms_norm(h), genai_type="llama")
+    return decoder(
+        h, stack(h, attention(h, rotary), gated(h)), rms_norm(h), genai_type="llama", feed_forward_scales=True
+    )

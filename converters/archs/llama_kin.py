@@ -18,7 +18,8 @@ def mistral3(h: Hparams) -> ModelSpec:
     scale = h.number("attention.temperature_scale", 0.0)
     floor = h.positive("rope.scaling.original_context_length", h.positive("context_length"))
     mixer = attention(h, rotary, temperature=QueryTemperature(scale, floor) if scale else None)
-    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type="mistral3_text")
+    layers = stack(h, mixer, gated(h))
+    return decoder(h, layers, rms_norm(h), genai_type="mistral3_text", feed_forward_scales=True)
 
 
 @architecture("arcee", "Arcee AFM")

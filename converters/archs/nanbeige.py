@@ -22,4 +22,4 @@ def nanbeige(h: Hparams) -> ModelSpec:
         raise MobiusError(f"nanbeige.num_loops is {loops}: {loops * len(once)} layers", f"at most {MOST_LAYERS} run")
     closing = None if h.flag("skip_loop_final_norm", False) else "output_norm"
     inner = (*once[:-1], replace(once[-1], closing_norm=closing))
-    return decoder(h, inner * (loops - 1) + once, rms_norm(h))
+    return decoder(h, inner * (loops - 1) + once, rms_norm(h), feed_forward_scales=True)

@@ -10,6 +10,6 @@ from converters.spec import ModelSpec
 @architecture("nemotron", "Nemotron 4, Minitron")
 def nemotron(h: Hparams) -> ModelSpec:
     """The first channels of each head turn; the norms' weights hold 1 + w already."""
-    h.ignore(*WINDOW_KEYS, "attention.scale", "attention.layer_norm_rms_epsilon")  # converters write both epsilons
+    h.ignore(*WINDOW_KEYS, "attention.scale")
     mixer = attention(h, rope(h, head_dim(h), partial=True))
     return decoder(h, stack(h, mixer, plain(h, "relu_squared")), layer_norm(h), tied=False, genai_type="nemotron")

@@ -20,4 +20,4 @@ def qwen3(h: Hparams) -> ModelSpec:
     """As Qwen 2, with an RMS norm on each head of q and k."""
     h.ignore(*WINDOW_KEYS)
     mixer = attention(h, rope(h, head_dim(h)), qk_norm=HeadNorm())
-    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type="qwen3")
+    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type="qwen3", feed_forward_scales=True)

@@ -27,7 +27,7 @@ def embed(b: Builder, input_ids: Value, attend: Attend) -> Value:
 
 def _rows_of(b: Builder, name: str, rows: int, index: Value) -> Value:
     """Rows of a matrix [rows, hidden]."""
-    matrix = b.weights.matrix(name, (rows, b.spec.hidden))
+    matrix = b.weights.matrix(name, (rows, b.spec.hidden), looked_up=name != f"{b.spec.head}.weight")
     if isinstance(matrix, DenseMatrix):
         result: Value = b.graph.op("Gather", matrix.value, index, axis=0)
         return result
@@ -61,22 +61,25 @@ def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> 
 
 
 def _gather_dequantized(b: Builder, matrix: QdqMatrix, input_ids: Value) -> Value:
-    """Columns of a matrix that stands transposed for the head, dequantized block by block.
+    """Rows of a matrix, dequantized block by block.
 
-    4-bit codes are widened when a session starts, since Gather does not take them.
+    One that stands transposed for the head is transposed back when a session starts. That is a copy in memory, and has
+    to be: ONNX Runtime fuses the head's DequantizeLinear only if nothing else reads its inputs. 4-bit codes are
+    widened, since Gather does not take them.
     """
     g, layout, kind = b.graph, matrix.layout, b.target.dtype
     codes = matrix.codes if layout.bits == 8 else g.cast(matrix.codes, "int8")
-    blocks = (layout.grid.blocks, layout.block_size)
 
-    def columns(stored: Value, *shape: int) -> Value:
-        rows_last = g.op("Transpose", g.op("Gather", stored, input_ids, axis=1), perm=[1, 2, 0])
-        found: Value = g.op("Reshape", rows_last, g.ints(0, 0, *shape))
-        return found
+    def rows(stored: Value, *shape: int) -> Value:
+        upright = stored if matrix.rows_first else g.op("Transpose", stored, perm=[1, 0])
+        found = g.op("Gather", upright, input_ids, axis=0)
+        blocks: Value = g.op("Reshape", found, g.ints(0, 0, *shape))
+        return blocks
 
-    x = g.op("Mul", g.cast(columns(codes, *blocks), kind), columns(matrix.scale, blocks[0], 1))
+    count = layout.grid.blocks
+    x = g.op("Mul", g.cast(rows(codes, count, layout.block_size), kind), rows(matrix.scale, count, 1))
     if matrix.offset is not None:
-        x = g.op("Add", x, columns(matrix.offset, blocks[0], 1))
+        x = g.op("Add", x, rows(matrix.offset, count, 1))
     result: Value = g.op("Reshape", x, g.ints(0, 0, layout.columns))
     return result
 

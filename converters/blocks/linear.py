@@ -54,7 +54,11 @@ def product(b: Builder, x: Value, matrix: Matrix) -> Value:
     if isinstance(matrix, DenseMatrix):
         return _transposed_matmul(b, x, matrix.value)
     plain = isinstance(matrix, QdqMatrix)
-    y = b.graph.op("MatMul", x, matrix.weight) if isinstance(matrix, QdqMatrix) else _matmul_nbits(b, x, matrix)
+    y = (
+        b.graph.op("MatMul", x, matrix.weight(b.graph))
+        if isinstance(matrix, QdqMatrix)
+        else _matmul_nbits(b, x, matrix)
+    )
     if matrix.offset is None:
         return y
     sums = b.shared((x, matrix.layout.block_size), lambda: _block_sums(b, x, matrix.layout))

@@ -118,7 +118,7 @@ def _target(ep: str) -> Target:
 def _check_heads(manifest: dict[str, Any], target: Target) -> None:
     """ONNX Runtime's CPU kernel of GroupQueryAttention has no norms of q and k."""
     row = TARGETS[manifest["target"]["name"]]
-    normed = any(layer["mixer"].get("qk_norm") for layer in manifest["spec"]["layers"])
+    normed = any((layer["mixer"] or {}).get("qk_norm") for layer in manifest["spec"]["layers"])
     if row.norms_heads and not target.norms_heads and normed:
         raise MobiusError(f"this folder was made for {row.name}, whose attention operator norms q and k itself",
                           f"convert the model again with --ep {target.name}")  # fmt: skip

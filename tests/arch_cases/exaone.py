@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.any_arch import Case
-from tests.arch_cases.llama_kin import BIASES, FREQS, LINEAR, UNREAD, llama_like
+from tests.arch_cases.llama_kin import BIASES, FREQS, LINEAR, NEXT_TOKEN, UNREAD, llama_like
 
 THIN: dict[str, Any] = {
     "block_count": 64, "embedding_length": 64, "feed_forward_length": 96, "attention.sliding_window": 12,
@@ -12,6 +12,7 @@ FLAGS = [i % 3 == 0 for i in range(64)]
 CASES = {
     **llama_like("exaone", freqs=True),
     **llama_like("exaone4", freqs=True, wide=False),
+    "exaone4 with a block for the next token": Case("exaone4", **NEXT_TOKEN),
     "exaone4 window in another size": Case(
         "exaone4", keys={**UNREAD, "attention.scale": None, "rope.freq_base_swa": 100.0}, drop=BIASES
     ),

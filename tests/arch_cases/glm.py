@@ -1,7 +1,7 @@
 """ChatGLM and GLM-4."""
 
 from tests.any_arch import Case
-from tests.arch_cases.llama_kin import BIASES, LINEAR, UNREAD, YARN, llama_like
+from tests.arch_cases.llama_kin import BIASES, LINEAR, NEXT_TOKEN, UNREAD, YARN, llama_like
 
 HALF = {"rope.dimension_count": 32}
 QUARTER = {"rope.dimension_count": 16}
@@ -17,6 +17,7 @@ CASES = {
     "glm4 quarter turned, linear": Case("glm4", keys={**QUARTER, **LINEAR}),
     "glm4 half turned, yarn": Case("glm4", keys={**HALF, **YARN}, fused=True),
     "glm4 unread keys": Case("glm4", keys=UNREAD, drop=BIASES),
+    "glm4 with a block for the next token": Case("glm4", **NEXT_TOKEN),
     "glm4 sections": Case("glm4", keys=SECTIONS, drop=BIASES),
     "glm4 sections, yarn, fused": Case("glm4", keys={**SECTIONS, **YARN}, fused=True),
     "glm4 one section": Case("glm4", keys={**SECTIONS, "rope.dimension_sections": [16, 0, 0, 0]}, drop=BIASES),

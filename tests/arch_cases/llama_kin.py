@@ -8,6 +8,15 @@ from typing import Any
 from tests.any_arch import Case
 from tests.arch_cases.llama import LONGROPE, factors
 
+# A third block that predicts a further token in training: it must be named as unused.
+NEXT_TOKEN: dict[str, Any] = {
+    "keys": {"block_count": 3},
+    "untold_keys": {"nextn_predict_layers": 1},
+    "untold_tensors": {
+        "blk.2.nextn.eh_proj.weight": (256, 512),
+        **{f"blk.2.nextn.{name}.weight": (256,) for name in ("enorm", "hnorm", "shared_head_norm")},
+    },
+}
 BIASES = (r"\.bias$",)
 WIDE = {"attention.key_length": 96, "attention.value_length": 96}  # q is wider than the embedding
 LINEAR = {"rope.scaling.type": "linear", "rope.scaling.factor": 3.0, "rope.freq_base": 500.0}

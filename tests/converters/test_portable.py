@@ -16,6 +16,7 @@ from converters.target import choose_target
 from repack.errors import MobiusError
 from repack.registry import QUANT_TYPES
 from tests.any_arch import Case, llama_logits, write_arch
+from tests.openvino_child import openvino_logits
 from tests.oracle import require_llama
 from tests.runner import export, prompt
 from tests.tiny import write_tiny
@@ -23,10 +24,6 @@ from tests.tiny import write_tiny
 require_llama()
 
 LENGTH = 20
-# Without these, OpenVINO rounds activations in front of compressed weights to 8 bits.
-OPENVINO_EXACT = {
-    "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "INFERENCE_NUM_THREADS": "1",
-}  # fmt: skip
 CASES = {
     "llama": Case("llama", drop=(r"ffn_\w+\.bias",)),
     "gemma2": Case("gemma2", gelu=True, keys={"attention.sliding_window": 6, "attn_logit_softcapping": 2.0,
@@ -53,7 +50,7 @@ def _feeds(path: Path, ids: list[int]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", list(CASES))
 def test_three_runtimes(tmp_path: Path, name: str, types: str) -> None:
     """ONNX's reference evaluator, OpenVINO and ONNX Runtime; the file passes ONNX's checker."""
-    openvino = pytest.importorskip("openvino")
+    pytest.importorskip("openvino")
     path = write_arch(tmp_path / "t.gguf", CASES[name], types)
     _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
     model = tmp_path / "onnx" / "model.onnx"
@@ -63,8 +60,7 @@ def test_three_runtimes(tmp_path: Path, name: str, types: str) -> None:
     ours, feeds = session.logits(ids), _feeds(model, ids)
     reference = ReferenceEvaluator(str(model)).run(["logits"], feeds)[0][0]
     np.testing.assert_allclose(reference, ours, atol=5e-3)
-    compiled = openvino.Core().compile_model(str(model), "CPU", OPENVINO_EXACT)
-    np.testing.assert_allclose(compiled(feeds)["logits"][0], ours, atol=5e-3)
+    np.testing.assert_allclose(openvino_logits(model, feeds)[0], ours, atol=5e-3)
     if types == "F32":
         np.testing.assert_allclose(ours, llama_logits(path, ids, 256), atol=0.02)
 
@@ -74,11 +70,7 @@ def test_onnx_runtime_fuses_every_type(tmp_path: Path, kind: str) -> None:
     """No DequantizeLinear is left: each became MatMulNBits, with the same answers as --dequantize."""
     path = write_tiny(tmp_path / "t.gguf", "llama", types={r"^(token_embd|output)\.": "F32", "norm": "F32", ".": kind})
     _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
-    ort.InferenceSession(str(tmp_path / "onnx" / "model.onnx"), options, providers=["CPUExecutionProvider"])
-    kinds = [node.op_type for node in onnx.load(tmp_path / "optimized.onnx", load_external_data=False).graph.node]
+    kinds = _optimized(tmp_path / "onnx")
     assert kinds.count("MatMulNBits") == 2 * 7
     assert "DequantizeLinear" not in kinds
     _, dense = export(path, tmp_path / "dense", dequantize=True)
@@ -86,10 +78,24 @@ def test_onnx_runtime_fuses_every_type(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(session.logits(ids), dense.logits(ids), atol=2e-3)
 
 
-@pytest.mark.parametrize("kind", ["Q4_K", "Q6_K", "Q5_1"])
-def test_quantized_embedding_that_is_the_head(tmp_path: Path, kind: str) -> None:
-    path = write_tiny(tmp_path / "t.gguf", "llama", tied=True, types={"norm": "F32", ".": kind})
+def _optimized(folder: Path) -> list[str]:
+    """Operators of the graph that ONNX Runtime makes of a folder's."""
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
+    ort.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    return [node.op_type for node in onnx.load(folder / "optimized.onnx", load_external_data=False).graph.node]
+
+
+@pytest.mark.parametrize("kind", ["Q4_K", "Q6_K", "Q5_1", "Q8_0"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_quantized_embedding_and_head(tmp_path: Path, kind: str, tied: bool) -> None:
+    """Also where both are one matrix, the head's product is fused."""
+    path = write_tiny(tmp_path / "t.gguf", "llama", tied=tied, types={"norm": "F32", ".": kind})
     _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
+    kinds = _optimized(tmp_path / "onnx")
+    assert kinds.count("MatMulNBits") == 2 * 7 + 1
+    assert "DequantizeLinear" not in kinds
     _, dense = export(path, tmp_path / "dense", dequantize=True)
     ids = prompt(LENGTH, 320)
     np.testing.assert_allclose(session.logits(ids), dense.logits(ids), atol=2e-3)
@@ -104,21 +110,25 @@ def test_stored_weights_are_exact(tmp_path: Path) -> None:
         names = [name[:-6] for name in kept if name.endswith(".codes")]
         assert len(names) == 16
         for name in names:
-            found = _unfolded(kept, name)
+            found = _unfolded(kept, name, rows_first=name == "token_embd.weight")
             np.testing.assert_array_equal(found.view(np.uint32), dense[name].compute().view(np.uint32), err_msg=name)
 
 
-def _unfolded(initializers: dict[str, Any], name: str) -> np.ndarray:  # type: ignore[type-arg]
-    codes, scale = initializers[f"{name}.codes"], initializers[f"{name}.scale"].compute()
-    columns, rows = codes.shape
+def _unfolded(initializers: dict[str, Any], name: str, rows_first: bool) -> np.ndarray:  # type: ignore[type-arg]
+    codes = initializers[f"{name}.codes"]
     stored = codes.compute()
     if codes.dtype == "int4":
-        nibbles = np.stack([stored & 15, stored >> 4], axis=-1).reshape(columns, rows).astype(np.int8)
+        nibbles = np.stack([stored & 15, stored >> 4], axis=-1).reshape(codes.shape).astype(np.int8)
         stored = np.where(nibbles > 7, nibbles - 16, nibbles)
-    values = stored.reshape(len(scale), -1, rows).astype(np.float64) * scale.astype(np.float64)[:, None]
+
+    def upright(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        return values if rows_first else values.T
+
+    scale = upright(initializers[f"{name}.scale"].compute()).astype(np.float64)
+    values = upright(stored).reshape(*scale.shape, -1).astype(np.float64) * scale[..., None]
     if f"{name}.offset" in initializers:
-        values = values + initializers[f"{name}.offset"].compute().astype(np.float64)[:, None]
-    return np.ascontiguousarray(values.reshape(columns, rows).T.astype(np.float32))
+        values = values + upright(initializers[f"{name}.offset"].compute()).astype(np.float64)[..., None]
+    return np.ascontiguousarray(values.reshape(len(scale), -1).astype(np.float32))
 
 
 def test_small_storage_is_refused() -> None:

@@ -196,7 +196,7 @@ def test_stopped_runs_leave_nothing_that_looks_finished(tiny: Path, tmp_path: Pa
     ("arguments", "code", "words"),
     [
         (["--dequantize", "--keep-quantized"], 2, "contradict"),
-        (["--ep", "tpu"], 1, "choose one of: cpu"),
+        (["--ep", "tpu"], 1, "choose one of: onnx, cpu, cuda"),
         (["--dtype", "bf16"], 1, "no bfloat16 kernels"),
         (["--storage", "tiny"], 1, "fast, small"),
         (["--accuracy-level", "7"], 1, "choose 4"),
