@@ -101,7 +101,7 @@ TARGETS: dict[str, Target] = {
         replays_decoding=True,
     ),
 }
-DEFAULT_TARGET = "cpu"
+DEFAULT_TARGET = "onnx"
 ACCURACY_LEVELS = (0, 4)
 
 
@@ -130,7 +130,8 @@ def choose_target(
     if storage not in row.storages:
         raise MobiusError(f"unknown storage {storage!r}", f"choose one of: {', '.join(row.storages)}")
     if row.storages[storage]:
-        raise MobiusError(f"--storage {storage} makes no sense for {name}: {row.storages[storage]}", "leave it out")
+        raise MobiusError(f"--storage {storage} makes no sense for {name}: {row.storages[storage]}",
+                          "name a provider that folds it, such as --ep cpu, or leave it out")  # fmt: skip
     level = row.accuracy_level if accuracy_level is None else accuracy_level
     if level not in ACCURACY_LEVELS:
         raise MobiusError(f"--accuracy-level {level} is not known", "choose 4 (int8 activations) or 0 (float)")

@@ -36,7 +36,7 @@ CASES = {
 }  # fmt: skip
 
 
-def _feeds(path: Path, ids: list[int]) -> dict[str, Any]:
+def feeds_of(path: Path, ids: list[int]) -> dict[str, Any]:
     model = onnx.load(path, load_external_data=False)
     feeds: dict[str, Any] = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, len(ids)), np.int64)}
     for value in model.graph.input:
@@ -57,7 +57,7 @@ def test_three_runtimes(tmp_path: Path, name: str, types: str) -> None:
     onnx.checker.check_model(str(model), full_check=True)
     assert {node.domain for node in onnx.load(model, load_external_data=False).graph.node} == {""}
     ids = prompt(LENGTH, 320)
-    ours, feeds = session.logits(ids), _feeds(model, ids)
+    ours, feeds = session.logits(ids), feeds_of(model, ids)
     reference = ReferenceEvaluator(str(model)).run(["logits"], feeds)[0][0]
     np.testing.assert_allclose(reference, ours, atol=5e-3)
     np.testing.assert_allclose(openvino_logits(model, feeds)[0], ours, atol=5e-3)
@@ -70,7 +70,7 @@ def test_onnx_runtime_fuses_every_type(tmp_path: Path, kind: str) -> None:
     """No DequantizeLinear is left: each became MatMulNBits, with the same answers as --dequantize."""
     path = write_tiny(tmp_path / "t.gguf", "llama", types={r"^(token_embd|output)\.": "F32", "norm": "F32", ".": kind})
     _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
-    kinds = _optimized(tmp_path / "onnx")
+    kinds = optimized(tmp_path / "onnx")
     assert kinds.count("MatMulNBits") == 2 * 7
     assert "DequantizeLinear" not in kinds
     _, dense = export(path, tmp_path / "dense", dequantize=True)
@@ -78,7 +78,7 @@ def test_onnx_runtime_fuses_every_type(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(session.logits(ids), dense.logits(ids), atol=2e-3)
 
 
-def _optimized(folder: Path) -> list[str]:
+def optimized(folder: Path) -> list[str]:
     """Operators of the graph that ONNX Runtime makes of a folder's."""
     options = ort.SessionOptions()
     options.log_severity_level = 3
@@ -93,7 +93,7 @@ def test_quantized_embedding_and_head(tmp_path: Path, kind: str, tied: bool) -> 
     """Also where both are one matrix, the head's product is fused."""
     path = write_tiny(tmp_path / "t.gguf", "llama", tied=tied, types={"norm": "F32", ".": kind})
     _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
-    kinds = _optimized(tmp_path / "onnx")
+    kinds = optimized(tmp_path / "onnx")
     assert kinds.count("MatMulNBits") == 2 * 7 + 1
     assert "DequantizeLinear" not in kinds
     _, dense = export(path, tmp_path / "dense", dequantize=True)

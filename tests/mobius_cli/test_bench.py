@@ -45,7 +45,7 @@ def test_markdown(folder: Path) -> None:
     assert [line[5] for line in lines[2:]] == ["pp8", "pp20", "pp8 @ d5", "pp20 @ d5", "tg3", "tg3 @ d5"]
     assert all(float(line[6].split(" ± ")[0]) > 0 for line in lines[2:])
     assert lines[2][0] == "llama Q8_0"
-    assert lines[2][3:5] == ["ORT cpu", "1"]
+    assert lines[2][3:5] == ["ORT onnx", "1"]
     assert [line[7] == "-" for line in lines[2:]] == [False] * 4 + [True] * 2
 
 

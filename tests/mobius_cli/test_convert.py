@@ -46,7 +46,7 @@ def test_folder_is_complete_and_repeatable(tiny: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "weights: exact" in done.stdout
     assert set(contents(tmp_path / "a")) == FILES
-    again = mobius("build", "--gguf", tiny, "--keep-quantized", "--output", tmp_path / "b")
+    again = mobius("build", "--gguf", tiny, "--keep-quantized", "--output", tmp_path / "b", "--ep", "cpu")
     assert again.exit_code == 0, again.stderr
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b"]
@@ -62,8 +62,8 @@ def test_manifest_and_json(tiny: Path, tmp_path: Path) -> None:
     assert len(manifest["source"][0]["sha256"]) == 64
     by_name = {t["name"]: t for t in manifest["tensors"]}
     assert set(by_name) == {t.name for t in gguf.GGUFReader(tiny).tensors}
-    assert by_name["blk.0.ffn_down.weight"]["format"] == "8 bit, block 16"
-    assert by_name["blk.0.attn_q.weight"]["format"] == "4 bit, block 32 + offset"
+    assert by_name["blk.0.ffn_down.weight"]["format"] == "int8, block 16"
+    assert by_name["blk.0.attn_q.weight"]["format"] == "int4, block 32 + offset"
     assert all(t["exact"] for t in manifest["tensors"])
 
 

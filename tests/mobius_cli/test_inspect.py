@@ -19,17 +19,17 @@ def test_facts_and_table(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert "tiny gemma3: gemma3" in done.stdout
     assert "6 layers, hidden 256, heads 4 of 64 (2 key/value)" in done.stdout
-    assert "8 bit, block 16" in done.stdout
+    assert "int8, block 16" in done.stdout
     assert "tied head" in done.stdout
 
 
 def test_json_predicts_the_folder(tmp_path: Path) -> None:
     path = write_tiny(tmp_path / "t.gguf", "llama", types="Q4_K", tokenizer="bpe", n_layer=4)
     for storage in ("fast", "small"):
-        report = json.loads(mobius("inspect", path, "--json", "--tensors", "--storage", storage).stdout)
+        report = json.loads(mobius("inspect", path, "--json", "--tensors", "--ep", "cpu", "--storage", storage).stdout)
         assert report["convertible"] is True
         assert len(report["tensors"]) == 4 * 9 + 3
-        assert mobius("convert", path, "-o", tmp_path / storage, "--storage", storage).exit_code == 0
+        assert mobius("convert", path, "-o", tmp_path / storage, "--ep", "cpu", "--storage", storage).exit_code == 0
         data = (tmp_path / storage / "model.onnx_data").stat().st_size
         assert report["predicted"]["weight_bytes"] - data < 0.05 * data  # the smallest stay in model.onnx
 
@@ -39,8 +39,12 @@ def test_float16_is_measured(tmp_path: Path) -> None:
     types = {"ffn_down": "Q6_K", "norm": "F32", ".": "Q4_0"}
     path = write_tiny(tmp_path / "t.gguf", "llama", types=types, tokenizer="bpe")
     for storage in ("fast", "small"):
-        seen = json.loads(mobius("inspect", path, "--dtype", "f16", "--storage", storage, "--json").stdout)
-        made = mobius("convert", path, "-o", tmp_path / storage, "--dtype", "f16", "--storage", storage, "--json")
+        seen = json.loads(
+            mobius("inspect", path, "--dtype", "f16", "--ep", "cpu", "--storage", storage, "--json").stdout
+        )
+        made = mobius(
+            "convert", path, "-o", tmp_path / storage, "--dtype", "f16", "--ep", "cpu", "--storage", storage, "--json"
+        )
         assert seen["roundings"] == json.loads(made.stdout)["roundings"]
         assert seen["roundings"]["Q6_K scale"]["rounded"] > 0
         assert seen["roundings"]["Q4_0 scale"]["rounded"] == 0

@@ -33,7 +33,7 @@ def folders(sources: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
     for name, source in sources.items():
         for storage in ("fast", "small"):
             folder = tmp_path_factory.mktemp("real") / f"{name}-{storage}"
-            done = mobius("convert", source, "-o", folder, "--storage", storage)
+            done = mobius("convert", source, "-o", folder, "--ep", "cpu", "--storage", storage)
             assert done.exit_code == 0, done.stderr
             assert "weights: exact" in done.stdout
             made[name, storage] = folder
@@ -45,7 +45,9 @@ def test_size(sources: dict[str, Path], folders: dict[tuple[str, str], Path], ke
     folder, source = folders[key], sources[key[0]].stat().st_size
     model = sum((folder / name).stat().st_size for name in ("model.onnx", "model.onnx_data"))
     assert model / source <= BARS[key]
-    predicted = json.loads(mobius("inspect", sources[key[0]], "--json", "--storage", key[1]).stdout)["predicted"]
+    predicted = json.loads(mobius("inspect", sources[key[0]], "--json", "--ep", "cpu", "--storage", key[1]).stdout)[
+        "predicted"
+    ]
     total = sum(p.stat().st_size for p in folder.iterdir())
     assert abs(predicted["folder_bytes"] / total - 1) < 0.02
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
+from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
 from mobius_cli.runtime.session import OnnxModel
 from tests.mobius_cli.test_convert import mobius
 from tests.runner import prompt
@@ -13,27 +13,30 @@ IDS = prompt(12, 256)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> OnnxModel:
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OnnxModel]:
     base = tmp_path_factory.mktemp("rewind")
     path = write_tiny(base / "t.gguf", "gemma3", types={"token_embd": "Q8_0", ".": "Q4_K"}, tokenizer="spm")
-    done = mobius("convert", path, "-o", base / "onnx")
-    assert done.exit_code == 0, done.stderr
-    return OnnxModel(base / "onnx", threads=1, last_logits=True)
+    for ep in ("cpu", "onnx"):
+        done = mobius("convert", path, "-o", base / ep, "--ep", ep)
+        assert done.exit_code == 0, done.stderr
+    return {ep: OnnxModel(base / ep, threads=1, last_logits=True) for ep in ("cpu", "onnx")}
 
 
-@pytest.fixture(params=["Decoding", "ReplayedDecoding"])
-def decoding(model: OnnxModel, request: pytest.FixtureRequest) -> Decoding:
+@pytest.fixture(params=["Decoding", "ReplayedDecoding", "GrowingDecoding"])
+def decoding(models: dict[str, OnnxModel], request: pytest.FixtureRequest) -> Decoding | GrowingDecoding:
     """Replayed decoding on the CPU: nothing is captured there, but buffers and mask are the same."""
     if request.param == "Decoding":
-        return Decoding(model._session, 20, "cpu", True)
-    return ReplayedDecoding(model._session, 20, "cpu", True, graph_id=1)
+        return Decoding(models["cpu"]._session, 20, "cpu", True)
+    if request.param == "GrowingDecoding":
+        return GrowingDecoding(models["onnx"]._session, "cpu", True)
+    return ReplayedDecoding(models["cpu"]._session, 20, "cpu", True, graph_id=1)
 
 
-def steps(decoding: Decoding, ids: list[int]) -> np.ndarray:
+def steps(decoding: Decoding | GrowingDecoding, ids: list[int]) -> np.ndarray:
     return np.concatenate([decoding.run([token]).copy() for token in ids])
 
 
-def test_the_same_steps_again(decoding: Decoding) -> None:
+def test_the_same_steps_again(decoding: Decoding | GrowingDecoding) -> None:
     decoding.run(IDS[:5])
     first = steps(decoding, IDS[5:])
     decoding.rewind(5)
@@ -42,7 +45,7 @@ def test_the_same_steps_again(decoding: Decoding) -> None:
     assert len({row.tobytes() for row in first}) == len(first)
 
 
-def test_other_steps_than_before(decoding: Decoding) -> None:
+def test_other_steps_than_before(decoding: Decoding | GrowingDecoding) -> None:
     """Nothing of the tokens that were taken back is left."""
     decoding.run(IDS[:5])
     wanted = steps(decoding, IDS[5:9])
@@ -53,7 +56,7 @@ def test_other_steps_than_before(decoding: Decoding) -> None:
     assert np.array_equal(steps(decoding, IDS[5:9]), wanted)
 
 
-def test_a_pass_again(decoding: Decoding) -> None:
+def test_a_pass_again(decoding: Decoding | GrowingDecoding) -> None:
     decoding.run(IDS[:4])
     first = decoding.run(IDS[4:])
     decoding.rewind(4)
@@ -61,7 +64,7 @@ def test_a_pass_again(decoding: Decoding) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 6])
-def test_only_back(decoding: Decoding, length: int) -> None:
+def test_only_back(decoding: Decoding | GrowingDecoding, length: int) -> None:
     decoding.run(IDS[:5])
     with pytest.raises(ValueError, match="cannot rewind from 5"):
         decoding.rewind(length)
