@@ -128,7 +128,7 @@ def run(
     tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Most tokens to generate.")] = 128,
     raw: Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.")] = False,
     system: Annotated[str | None, typer.Option("--system", help="System message.", show_default=False)] = None,
-    ep: opt.Ep = None,
+    ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
     as_json: opt.Json = False,
 ) -> None:
@@ -169,7 +169,7 @@ def verify(
         str | None,
         typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False),
     ] = None,
-    ep: opt.Ep = None,
+    ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
     as_json: opt.Json = False,
 ) -> None:
@@ -196,7 +196,7 @@ def bench(
     repeat: of_bench.Repeat = 5,
     output: of_bench.Form = "md",
     llama_server: of_bench.LlamaServer = None,
-    ep: of_bench.Ep = None,
+    ep: opt.FolderEp = None,
     threads: of_bench.Threads = 2,
 ) -> None:
     """Measure prompt and generation speed, in llama-bench's columns, engines in alternation."""

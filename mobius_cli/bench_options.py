@@ -36,8 +36,4 @@ LlamaServer = Annotated[
     str | None,
     typer.Option("--llama-server", help="Its path; a llama-bench in the same folder is preferred.", show_default=False),
 ]
-Ep = Annotated[
-    str | None,
-    typer.Option("--ep", "--execution-provider", help="Execution provider.", show_default="the folder's"),
-]
 Threads = Annotated[int, typer.Option("--threads", "-t", min=1, help="Threads of both engines.")]

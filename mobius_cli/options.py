@@ -14,9 +14,13 @@ Ep = Annotated[
     typer.Option(
         "--ep",
         "--execution-provider",
-        help="Execution provider (see `mobius list targets`).",
-        show_default="cpu",
+        help="Execution provider: its fused operators instead of standard ones (see `mobius list targets`).",
+        show_default="any runtime",
     ),
+]
+FolderEp = Annotated[
+    str | None,
+    typer.Option("--ep", "--execution-provider", help="Execution provider.", show_default="the folder's"),
 ]
 Dtype = Annotated[
     str | None,
@@ -29,7 +33,7 @@ Storage = Annotated[
 AccuracyLevel = Annotated[
     int | None,
     typer.Option(
-        help="Of MatMulNBits: 4 quantizes activations to int8 (fast); 0 keeps them float"
+        help="With --ep: 4 quantizes activations to int8 (fast); 0 keeps them float"
         " (4-bit types 2-3 times slower, 8-bit types up to 100 times).",
         show_default="4",
     ),

@@ -28,6 +28,8 @@ def prompt(length: int, vocab: int, seed: int = 7) -> list[int]:
 def export(path: Path, folder: Path, **choices: Any) -> tuple[Plan, TinySession]:
     """Plan and write a model without tokenizer or configs; load it on the CPU."""
     context, ep = choices.pop("context_length", None), choices.pop("ep", "cpu")
+    if ep == "onnx":  # whose session has the setting
+        choices.pop("accuracy_level", None)
     with GgufFile.open(path) as source:
         plan = make_plan(source, choose_target(ep, **choices), context)
         folder.mkdir(exist_ok=True)

@@ -59,7 +59,8 @@ class OnnxModel:
         self._target = _target(ep or self.manifest["target"]["name"])
         _check_heads(self.manifest, self._target)
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
-        self._session = _open(folder, self._target, threads, patch)
+        self._grows = TARGETS[self.manifest["target"]["name"]].standard
+        self._session = _open(folder, self._target, threads, patch, replays=not self._grows)
         self._sequences = 0
         self._last_logits = last_logits
 
@@ -96,7 +97,7 @@ class OnnxModel:
                 f"{length} tokens do not fit the {self.context_length} that the model was converted for",
                 "convert with a larger --context-length",
             )
-        if TARGETS[self.manifest["target"]["name"]].standard:
+        if self._grows:
             return GrowingDecoding(self._session, self._target.device, self._last_logits)
         if self._target.replays_decoding:
             self._sequences += 1
@@ -124,7 +125,8 @@ def _check_heads(manifest: dict[str, Any], target: Target) -> None:
                           f"convert the model again with --ep {target.name}")  # fmt: skip
 
 
-def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any]) -> Any:
+def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:
+    """A session; `replays`: its shapes stay, so that it may capture a CUDA graph."""
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
@@ -136,7 +138,9 @@ def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any]) -> 
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
         model = patched(folder / MODEL, **patch)
     try:
-        return ort.InferenceSession(model, options, providers=[(target.provider, dict(target.session_options))])
+        return ort.InferenceSession(
+            model, options, providers=[(target.provider, dict(target.session_options) if replays else {})]
+        )
     except Exception as error:  # onnxruntime raises a dozen unrelated classes
         first = str(error).splitlines()[0][:200]
         raise InputError(f"ONNX Runtime cannot load {folder / MODEL}: {first}", "convert the model again") from error

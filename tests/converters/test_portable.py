@@ -131,6 +131,8 @@ def _unfolded(initializers: dict[str, Any], name: str, rows_first: bool) -> np.n
     return np.ascontiguousarray(values.reshape(len(scale), -1).astype(np.float32))
 
 
-def test_small_storage_is_refused() -> None:
+def test_choices_that_make_no_sense_are_refused() -> None:
     with pytest.raises(MobiusError, match="--storage small makes no sense for onnx"):
         choose_target("onnx", storage="small")
+    with pytest.raises(MobiusError, match="--accuracy-level is of MatMulNBits, which onnx has none of"):
+        choose_target("onnx", accuracy_level=0)
