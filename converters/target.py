@@ -12,6 +12,9 @@ DTYPE_ALIASES = {
     "bf16": "bfloat16", "bfloat16": "bfloat16",
 }  # fmt: skip
 
+STORAGES = ("fast", "small")
+FORMATS = ("matmulnbits", "qdq")
+
 
 @dataclass(frozen=True)
 class Target:
@@ -34,8 +37,9 @@ class Target:
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
     opset: int = 21  # first with 4-bit Cast and blocked DequantizeLinear; onnxruntime-genai writes the same
     standard: bool = False  # operators of ONNX only: none of com.microsoft, and a cache that grows
-    storages: dict[str, str] = field(default_factory=lambda: {"fast": "", "small": ""})  # as `dtypes`
     storage: str = "fast"
+    quant_format: str = "matmulnbits"  # how a quantized matrix stands in the graph
+    quant_formats: dict[str, str] = field(default_factory=lambda: dict.fromkeys(FORMATS, ""))  # as `dtypes`
     dequantize: bool = False
 
 
@@ -59,7 +63,11 @@ TARGETS: dict[str, Target] = {
         context_cap=8192,
         opset=23,  # the first with Attention, RotaryEmbedding and RMSNormalization
         standard=True,
-        storages={"fast": "", "small": "runtimes fuse DequantizeLinear with MatMul only if its inputs are stored"},
+        quant_format="qdq",
+        quant_formats={
+            "qdq": "",
+            "matmulnbits": "MatMulNBits is not standard: name a provider, such as --ep cpu",
+        },
     ),
     "cpu": Target(
         name="cpu",
@@ -112,6 +120,7 @@ def choose_target(
     storage: str = "fast",
     accuracy_level: int | None = None,
     dequantize: bool = False,
+    quant_format: str | None = None,
 ) -> Target:
     """The row for an execution provider, with the user's changes.
 
@@ -127,15 +136,29 @@ def choose_target(
         raise MobiusError(f"unknown dtype {dtype!r}", "choose float32 (f32) or float16 (f16)")
     if row.dtypes[chosen]:
         raise MobiusError(f"--dtype {chosen} cannot run on {name}", row.dtypes[chosen])
-    if storage not in row.storages:
-        raise MobiusError(f"unknown storage {storage!r}", f"choose one of: {', '.join(row.storages)}")
-    if row.storages[storage]:
-        raise MobiusError(f"--storage {storage} makes no sense for {name}: {row.storages[storage]}",
-                          "name a provider that folds it, such as --ep cpu, or leave it out")  # fmt: skip
-    if row.standard and accuracy_level is not None:
-        raise MobiusError(f"--accuracy-level is of MatMulNBits, which {name} has none of",
-                          "a session has the setting session.qdq_matmulnbits_accuracy_level instead")  # fmt: skip
+    form = row.quant_format if quant_format is None else quant_format
+    if form not in FORMATS:
+        raise MobiusError(f"unknown quant format {form!r}", f"choose one of: {', '.join(FORMATS)}")
+    if row.quant_formats[form]:
+        raise MobiusError(f"--quant-format {form} cannot be with {name}", row.quant_formats[form])
+    if storage not in STORAGES:
+        raise MobiusError(f"unknown storage {storage!r}", f"choose one of: {', '.join(STORAGES)}")
+    if form == "qdq":
+        row = _qdq(row, storage, accuracy_level)
     level = row.accuracy_level if accuracy_level is None else accuracy_level
     if level not in ACCURACY_LEVELS:
         raise MobiusError(f"--accuracy-level {level} is not known", "choose 4 (int8 activations) or 0 (float)")
-    return replace(row, dtype=chosen, storage=storage, accuracy_level=level, dequantize=dequantize)
+    return replace(row, dtype=chosen, storage=storage, accuracy_level=level, dequantize=dequantize, quant_format=form)
+
+
+def _qdq(row: Target, storage: str, accuracy_level: int | None) -> Target:
+    """A row whose weights stand behind DequantizeLinear: one product each."""
+    if storage != "fast":
+        raise MobiusError(
+            "--storage small makes no sense behind DequantizeLinear: runtimes fuse it only if its inputs are stored",
+            "take --quant-format matmulnbits, with a provider such as --ep cpu, or leave it out",
+        )
+    if accuracy_level is not None:
+        raise MobiusError("--accuracy-level is of MatMulNBits, of which this graph has none",
+                          "a session has the setting session.qdq_matmulnbits_accuracy_level instead")  # fmt: skip
+    return replace(row, stack_projections=False, stack_gate_up=False)

@@ -64,7 +64,7 @@ class Weights:
         quant = self.kept(name)
         if quant is not None:
             parts = [self._part(name, shape, order)]
-            if self.target.standard:
+            if self.target.quant_format == "qdq":
                 made: Matrix = emit_qdq(self.graph, name, quant, parts, self.target, rows_first=looked_up)
             else:
                 made = emit_quantized(self.graph, name, quant, parts, self.target)

@@ -132,7 +132,31 @@ def _unfolded(initializers: dict[str, Any], name: str, rows_first: bool) -> np.n
 
 
 def test_choices_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(MobiusError, match="--storage small makes no sense for onnx"):
-        choose_target("onnx", storage="small")
-    with pytest.raises(MobiusError, match="--accuracy-level is of MatMulNBits, which onnx has none of"):
-        choose_target("onnx", accuracy_level=0)
+    for ep, form in (("onnx", None), ("cpu", "qdq")):
+        with pytest.raises(MobiusError, match="--storage small makes no sense behind DequantizeLinear"):
+            choose_target(ep, storage="small", quant_format=form)
+        with pytest.raises(MobiusError, match="--accuracy-level is of MatMulNBits"):
+            choose_target(ep, accuracy_level=0, quant_format=form)
+    with pytest.raises(MobiusError, match="--quant-format matmulnbits cannot be with onnx"):
+        choose_target("onnx", quant_format="matmulnbits")
+    with pytest.raises(MobiusError, match="unknown quant format 'gguf'"):
+        choose_target("cpu", quant_format="gguf")
+
+
+def test_qdq_on_the_cpu_target(tmp_path: Path) -> None:
+    """Fused operators around standard weights: the same answers, and the same codes as the target onnx."""
+    path = write_tiny(tmp_path / "t.gguf", "gemma3", types={"ffn_down": "Q6_K", "token_embd": "Q8_0", ".": "Q4_K"})
+    plan, session = export(path, tmp_path / "qdq", quant_format="qdq")
+    _, usual = export(path, tmp_path / "usual", accuracy_level=0)
+    ids = prompt(LENGTH, 320)
+    np.testing.assert_allclose(session.logits(ids), usual.logits(ids), atol=2e-3)
+    assert "DequantizeLinear" not in optimized(tmp_path / "qdq")
+    kinds = {node.op_type for node in plan.graph.nodes}
+    assert {"GroupQueryAttention", "DequantizeLinear"} <= kinds
+    assert "MatMulNBits" not in kinds
+    with GgufFile.open(path) as source:
+        portable = make_plan(source, choose_target("onnx")).graph.initializers
+        again = make_plan(source, choose_target("cpu", quant_format="qdq")).graph.initializers
+        for name, value in again.items():
+            if name.endswith((".codes", ".scale", ".offset")):
+                np.testing.assert_array_equal(value.compute(), portable[name].compute())
