@@ -44,7 +44,7 @@ def make_plan(source: GgufFile, target: Target, context_length: int | None = Non
     if context_length is None and context < spec.context_length:
         warnings.append(
             f"context limited to {context} of the model's {spec.context_length} tokens"
-            f" (the cache is allocated for it); --context-length {spec.context_length} lifts this"
+            f" (tables and cache are made for it); --context-length {spec.context_length} lifts this"
         )
     graph = Graph(spec.architecture, target.opset)
     weights = Weights(source, graph, target, spec.ignored)
@@ -67,7 +67,7 @@ def measure_roundings(plan: Plan) -> dict[str, Rounding]:
     if plan.target.storage != "fast":  # whose initializers are the operators' own scales and offsets
         plan = make_plan(plan.source, replace(plan.target, storage="fast"), plan.context_length)
     for value in plan.graph.initializers.values():
-        if value.dtype == "float16" and value.compute is not None:
+        if value.dtype in ("float16", "bfloat16") and value.compute is not None:
             value.compute()
     return sum_roundings(plan.weights.records.values())
 

@@ -91,7 +91,8 @@ def _emit_fast(
     offset = None
     if quant.offset is not None:
         offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: offsets(parts, target.dtype))
-    dtype = "float16" if quant.float16_scale is not None else target.dtype
+    # Stored as the file has them where widening them is exact.
+    dtype = "float16" if quant.float16_scale is not None and target.dtype == "float32" else target.dtype
     codes = graph.initializer(
         f"{name}.codes",
         "uint8",

@@ -50,7 +50,7 @@ class TensorRecord:
 
 
 def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str) -> npt.NDArray[Any]:
-    """Round `values` once to `dtype` ("float32" or "float16") and note what that changed.
+    """Round `values` once to `dtype` ("float32", "float16" or "bfloat16") and note what that changed.
 
     Raises:
         MobiusError: a value is not finite in the file, or too large for `dtype`.
@@ -70,7 +70,7 @@ def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRe
     note = record.roundings.setdefault(kind, Rounding())
     note.count += wide.size
     note.rounded += int(changed.sum())
-    tiny = np.abs(stored) < np.finfo(stored.dtype).smallest_normal
+    tiny = np.abs(stored.astype(np.float64)) < _smallest_normal(dtype)
     note.flushed_to_zero += int(((stored == 0) & (wide != 0)).sum())
     note.subnormal += int((tiny & (stored != 0)).sum())
     if note.rounded:
@@ -78,6 +78,11 @@ def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRe
         errors = np.abs(stored[changed].astype(np.float64) - original) / np.abs(original)
         note.max_relative_error = max(note.max_relative_error, float(errors.max()))
     return stored
+
+
+def _smallest_normal(dtype: str) -> float:
+    """bfloat16 has float32's exponents."""
+    return float(np.finfo("float32" if dtype == "bfloat16" else dtype).smallest_normal)
 
 
 def sum_roundings(records: Iterable[TensorRecord]) -> dict[str, Rounding]:

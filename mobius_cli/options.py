@@ -24,7 +24,9 @@ FolderEp = Annotated[
 ]
 Dtype = Annotated[
     str | None,
-    typer.Option(help="Activation type: float32 (f32) or float16 (f16).", show_default="the target's"),
+    typer.Option(
+        help="Activation type: float32 (f32), float16 (f16) or, for cuda, bfloat16 (bf16).", show_default="the target's"
+    ),
 ]
 Storage = Annotated[
     str,

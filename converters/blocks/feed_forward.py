@@ -64,9 +64,9 @@ def _xielu(b: Builder, x: Value, kind: Xielu) -> Value:
     g = b.graph
     zero = b.number("zero", 0.0)
     above = g.op("Mul", g.op("Mul", x, x), b.number("xielu_positive", kind.positive))
-    # expm1 has no operator: 2 sinh(x / 2) exp(x / 2), which does not cancel near 0
-    half = g.op("Mul", g.op("Min", x, b.number("xielu_epsilon", kind.epsilon)), b.number("half", 0.5))
-    grown = g.op("Mul", g.op("Mul", g.op("Sinh", half), g.op("Exp", half)), b.number("two", 2.0))
+    # expm1 has no operator: with t = tanh(x / 2) it is 2 t / (1 - t), which does not cancel near 0
+    t = g.op("Tanh", g.op("Mul", g.op("Min", x, b.number("xielu_epsilon", kind.epsilon)), b.number("half", 0.5)))
+    grown = g.op("Div", g.op("Mul", t, b.number("two", 2.0)), g.op("Sub", b.number("one", 1.0), t))
     below = g.op("Mul", g.op("Sub", grown, x), b.number("xielu_negative", kind.negative))
     curve = g.op("Where", g.op("Greater", x, zero), above, below)
     result: Value = g.op("Add", curve, g.op("Mul", x, b.number("xielu_beta", kind.beta)))

@@ -8,7 +8,8 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 F32 = npt.NDArray[np.float32]
-TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+# of ONNX Runtime's names: a numpy type, or ONNX's number where numpy has none
+TYPES: dict[str, Any] = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(bfloat16)": 16}
 NOT_REPLAYED = "-1"  # graph id of a run that is neither captured nor replayed
 
 
@@ -23,8 +24,10 @@ class Decoding:
         for cache in session.get_inputs():
             if cache.name.startswith("past_key_values."):
                 _, heads, _, dim = cache.shape
-                empty = np.zeros((1, heads, length, dim), TYPES[cache.type])
-                buffer = self._caches[cache.name] = ort.OrtValue.ortvalue_from_numpy(empty, device, 0)
+                buffer = ort.OrtValue.ortvalue_from_shape_and_type(
+                    (1, heads, length, dim), TYPES[cache.type], device, 0
+                )
+                self._caches[cache.name] = buffer
                 self._binding.bind_ortvalue_input(cache.name, buffer)
                 self._binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
         self._vocab = next(o.shape[2] for o in session.get_outputs() if o.name == "logits")

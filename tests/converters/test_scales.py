@@ -81,3 +81,13 @@ def test_refusals(tmp_path: Path, options: dict[str, Any], message: str) -> None
     path = write_tiny(tmp_path / "t.gguf", "llama", **options)
     with pytest.raises(MobiusError, match=message):
         export(path, tmp_path / "onnx")
+
+
+def test_scales_of_the_feed_forward_that_llama_cpp_does_not_apply(tmp_path: Path) -> None:
+    """For Qwen 2 it multiplies attention's products only: so do we, and say which tensors are not used."""
+    path = write_tiny(tmp_path / "t.gguf", "qwen2", types="NVFP4", extra_tensors=scales())
+    plan, session = export(path, tmp_path / "onnx", accuracy_level=0)
+    ids = prompt(12, 320)
+    with LlamaModel(path) as model:
+        assert np.abs(session.logits(ids) - model.logits(ids)).max() < 0.3
+    assert any("6 tensor(s) are not used, as in llama.cpp: blk.0.ffn_" in w for w in plan.warnings)

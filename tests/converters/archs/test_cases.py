@@ -1,21 +1,25 @@
 """Every case of every architecture: logits equal llama.cpp's, and quantized weights the dequantized ones."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from converters.archs.registry import ARCHITECTURES
+from converters.onnx_file import write_graph
 from converters.plan import make_plan
 from converters.sources.gguf_file import GgufFile
 from converters.target import choose_target
 from tests.any_arch import Case, check_arch, write_arch
 from tests.arch_cases import all_cases
 from tests.oracle import require_llama
+from tests.runner import TinySession, export, prompt
 
 require_llama()
 
 CASES = all_cases()
+ON_GPUS_MISSING = {"Sinh", "Cosh", "Atan", "Acos", "Asin", "Tan"}  # without a CUDA kernel
 FIRST = {case.arch: case for case in reversed(CASES.values())}  # an architecture's first case
 
 
@@ -25,6 +29,22 @@ def test_equals_llama_cpp(tmp_path: Path, name: str) -> None:
     path = write_arch(tmp_path / "tiny.gguf", CASES[name])
     for ep in ("cpu", "onnx"):
         check_arch(path, CASES[name], ep)
+
+
+@pytest.mark.parametrize("arch", list(FIRST))
+def test_float16_graph_for_gpus(tmp_path: Path, arch: str) -> None:
+    """The graph of the target cuda on the CPU, but for norms inside of attention: near the float32 one."""
+    path = write_arch(tmp_path / "tiny.gguf", FIRST[arch])
+    plan, session = export(path, tmp_path / "wide", accuracy_level=0)
+    ids = prompt(24, plan.spec.vocab)
+    wanted = session.logits(ids)
+    with GgufFile.open(path) as source:
+        half = make_plan(source, replace(choose_target("cuda"), norms_heads=False))
+        assert not ON_GPUS_MISSING & {node.op_type for node in half.graph.nodes}
+        (tmp_path / "half").mkdir()
+        write_graph(half.graph, tmp_path / "half", {}, ("test", "0"))
+    found = TinySession(tmp_path / "half" / "model.onnx").logits(ids, [16, *[1] * 8])
+    assert np.sqrt(np.mean((found - wanted) ** 2)) < 0.02 * wanted.std()
 
 
 def test_every_architecture_has_a_case() -> None:

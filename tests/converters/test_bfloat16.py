@@ -1,0 +1,42 @@
+"""bfloat16 graphs: every number is rounded once, and said to be; only a GPU runs them."""
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import onnx
+import pytest
+
+from converters.onnx_file import write_graph
+from converters.plan import make_plan
+from converters.sources.gguf_file import GgufFile
+from converters.target import choose_target
+from repack.errors import MobiusError
+from tests.tiny import write_tiny
+
+
+def test_numbers_are_rounded_once_and_counted(tmp_path: Path) -> None:
+    """Also scales that the file has as float16: a Cast in the graph would round them in silence."""
+    path = write_tiny(tmp_path / "t.gguf", "llama", types={"norm": "F32", "attn_q": "Q8_0", ".": "Q4_K"})
+    with GgufFile.open(path) as source:
+        half = make_plan(source, choose_target("cuda"))
+        plan = make_plan(source, choose_target("cuda", dtype="bf16"))
+        write_graph(plan.graph, tmp_path, {}, ("test", "0"))
+        exact = half.graph.initializers["blk.0.attn_q.weight.scale"].compute
+        assert exact is not None
+        wanted = exact().astype(ml_dtypes.bfloat16)
+    model = onnx.load(tmp_path / "model.onnx")
+    stored = next(i for i in model.graph.initializer if i.name == "blk.0.attn_q.weight.scale")
+    assert stored.data_type == onnx.TensorProto.BFLOAT16
+    assert np.array_equal(onnx.numpy_helper.to_array(stored).view(np.uint16), wanted.view(np.uint16))
+    for tensor, kind in (("blk.0.attn_q", "scale"), ("blk.0.ffn_up", "offset"), ("blk.0.attn_norm", "weight")):
+        note = plan.weights.records[f"{tensor}.weight"].roundings[kind]
+        assert 0 < note.rounded <= note.count
+        assert 2**-10 < note.max_relative_error <= 2**-8
+    assert {value.type.tensor_type.elem_type for value in model.graph.output[1:]} == {onnx.TensorProto.BFLOAT16}
+
+
+@pytest.mark.parametrize("ep", ["cpu", "onnx"])
+def test_only_on_gpus(ep: str) -> None:
+    with pytest.raises(MobiusError, match="--dtype bfloat16 cannot run on"):
+        choose_target(ep, dtype="bf16")
