@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 from converters.package import read_manifest, sha256_of
 from converters.sources.gguf_file import GgufFile
 from mobius_cli.output import Output
-from mobius_cli.runtime.compare import Verdict, compare, compare_exact
+from mobius_cli.runtime.float16_noise import float16_noise
 from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
 from mobius_cli.runtime.prompts import load_prompts
 from mobius_cli.runtime.reference import ModelFile, PromptReference, Reference, Settings, read_reference
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.verify_float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
+from mobius_cli.verify_prompts import judge_prompts
 from mobius_cli.verify_report import print_report
 from mobius_cli.verify_text import ask_llama, judge_text, open_text
 from repack.errors import InputError, MobiusError
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from mobius_cli.runtime.session import OnnxModel
 
 CANDIDATES = 32  # log-probabilities that llama.cpp reports per step
-NOISE_FREE = 0  # accuracy level of MatMulNBits for --exact: float activations
 
 
 @dataclass(frozen=True)
@@ -67,11 +68,18 @@ def verify_folder(request: Request, output: Output) -> bool:
     else:
         reference = _ask_llama(request, manifest, codec, output)
     if request.write_reference is not None:
-        reference.write(request.write_reference)
+        reference.write(request.write_reference)  # now, so that llama.cpp's work is kept whatever comes
+    floats = wants_floats(manifest, reference, request.write_reference is not None)
     model = _open(request)
-    verdicts = _judge(model, request, reference, output)
+    verdicts, ours = judge_prompts(model, reference.prompts, request.exact, output, keep=floats)
     score = None if reference.text is None else judge_text(model, reference.text, request.exact, output)
-    print_report(request.folder, reference, verdicts, score, codec, output)
+    del model  # before another session
+    if floats and not judged_floats(manifest, request.ep, request.exact):
+        ours = score_floats(request.folder, manifest, reference, request.ep, request.threads, output)
+    if floats and request.write_reference is not None:
+        with_float32(reference, ours).write(request.write_reference)
+    noises = [float16_noise(p, side) for p, side in zip(reference.prompts, ours, strict=True)]
+    print_report(request.folder, reference, verdicts, noises, score, codec, output)
     return all(v.kind != "diverged" for v in verdicts) and (score is None or score.verdict != "diverged")
 
 
@@ -175,17 +183,5 @@ def _check_ids(server: LlamaServer, text: str, ours: list[int]) -> None:
 def _open(request: Request) -> "OnnxModel":
     from mobius_cli.runtime.session import OnnxModel
 
-    level = NOISE_FREE if request.exact else None
+    level = FLOATS if request.exact else None
     return OnnxModel(request.folder, ep=request.ep, threads=request.threads, accuracy_level=level)
-
-
-def _judge(model: "OnnxModel", request: Request, reference: Reference, output: Output) -> list[Verdict]:
-    """One teacher-forced pass per prompt: row i scores token i of llama.cpp's answer."""
-    judge = compare_exact if request.exact else compare
-    verdicts = []
-    with output.progress("ONNX Runtime", len(reference.prompts)) as advance:
-        for p in reference.prompts:
-            logits = model.logits([*p.prompt_ids, *p.tokens[:-1]], first=len(p.prompt_ids) - 1)
-            verdicts.append(judge(p.tokens, p.top_ids, p.top_logprobs, logits))
-            advance(1, "")
-    return verdicts

@@ -41,6 +41,7 @@ class PromptReference:
 
     `tokens` has one id per step; `top_ids` int64 and `top_logprobs` float64 are [steps, top], best first:
     the candidates of that step with their natural log-probabilities over the whole vocabulary.
+    `float32_logprobs`, if known: the same of our float32 graph with float activations, for the same ids.
     """
 
     text: str
@@ -48,6 +49,7 @@ class PromptReference:
     tokens: list[int]
     top_ids: NDArray[np.int64]
     top_logprobs: NDArray[np.float64]
+    float32_logprobs: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +109,16 @@ def read_reference(path: Path) -> Reference:
 
 
 def _prompt_json(prompt: PromptReference) -> dict[str, Any]:
-    return {
+    content = {
         "text": prompt.text,
         "prompt_ids": prompt.prompt_ids,
         "tokens": prompt.tokens,
         "top_ids": prompt.top_ids.tolist(),
         "top_logprobs": rounded(prompt.top_logprobs),
     }
+    if prompt.float32_logprobs is not None:
+        content["float32_logprobs"] = rounded(prompt.float32_logprobs)
+    return content
 
 
 def _check_format(data: Any, path: Path) -> None:
@@ -160,10 +165,15 @@ def _parse_prompt(entry: dict[str, Any], index: int) -> PromptReference:
         raise ValueError(f"{where} has a negative token id")
     if not (top_ids == tokens[:, None]).any(axis=1).all():
         raise ValueError(f"{where} has a token that is not among its candidates")
+    float32 = None
+    if "float32_logprobs" in entry:
+        beside = {"top_ids": entry["top_ids"], "top_logprobs": entry["float32_logprobs"]}
+        _, float32 = candidates(beside, len(tokens), f"{where}, float32_logprobs")
     return PromptReference(
         text=typed(entry["text"], str),
         prompt_ids=prompt_ids.tolist(),
         tokens=tokens.tolist(),
         top_ids=top_ids,
         top_logprobs=top_logprobs,
+        float32_logprobs=float32,
     )

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,28 @@ def test_round_trip(path):
     assert prompt.top_ids.tolist() == [[7, 3], [2, 9]]
     assert prompt.top_ids.dtype == np.int64
     assert prompt.top_logprobs.tolist() == [[-0.123457, -2.5], [-0.693147, -0.7]]
+
+
+def test_without_float32_logprobs_nothing_is_written_or_read(path):
+    assert "float32" not in path.read_text()
+    assert read_reference(path).prompts[0].float32_logprobs is None
+
+
+def test_float32_logprobs_of_some_prompts(tmp_path):
+    """The first prompt has them, the second not; they need not fall, as llama.cpp's do."""
+    (plain,) = example().prompts
+    ours = replace(plain, float32_logprobs=np.array([[-2.0000004, -0.1234567], [-0.6931471, -0.7]]))
+    file = tmp_path / "reference.json"
+    replace(example(), prompts=[ours, plain]).write(file)
+    first, second = read_reference(file).prompts
+    assert first.float32_logprobs.tolist() == [[-2.0, -0.123457], [-0.693147, -0.7]]
+    assert first.float32_logprobs.dtype == np.float64
+    assert second.float32_logprobs is None
+    again = tmp_path / "again.json"
+    read_reference(file).write(again)
+    assert again.read_bytes() == file.read_bytes()
+    damage(file, float32_logprobs=None)
+    assert all(p.float32_logprobs is None for p in read_reference(file).prompts)
 
 
 def test_it_is_compact_and_says_what_it_is(path):
@@ -133,6 +156,14 @@ def test_a_missing_field_is_named(path, name):
         ({"top_ids": [[7], [9]]}, "probabilities"),
         ({"top_logprobs": [[-1, -2], [0.5, -1]]}, "above 0"),
         ({"top_logprobs": [[-1, None], [-1, -1]]}, "where numbers"),
+        ({"float32_logprobs": 5}, "5 where list"),
+        ({"float32_logprobs": []}, "prompt 1, float32_logprobs: 2 tokens"),
+        ({"float32_logprobs": [-1, -2]}, "where numbers in 2"),
+        ({"float32_logprobs": [[-1, -2]]}, "prompt 1, float32_logprobs: 2 tokens"),
+        ({"float32_logprobs": [[-1], [-2]]}, "prompt 1, float32_logprobs: 2 tokens"),
+        ({"float32_logprobs": [[-1, -2], [-1]]}, "damaged"),
+        ({"float32_logprobs": [[-1, "-2"], [-1, -2]]}, "where numbers"),
+        ({"float32_logprobs": [[-1, -2], [0.5, -1]]}, "prompt 1, float32_logprobs has a log-probability above 0"),
     ],
 )
 def test_damaged_prompts(path, changes, message):
@@ -143,9 +174,10 @@ def test_damaged_prompts(path, changes, message):
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])
 def test_values_that_are_no_numbers(path, value):
-    damage(path, top_logprobs=[[-1, value], [-1, -1]])
-    with pytest.raises(InputError, match="is not a number"):
-        read_reference(path)
+    for name in ("top_logprobs", "float32_logprobs"):
+        damage(path, **{name: [[-1, value], [-1, -1]]})
+        with pytest.raises(InputError, match="is not a number"):
+            read_reference(path)
 
 
 @pytest.mark.parametrize(
