@@ -7,7 +7,7 @@ import pkgutil
 from converters import archs
 from converters.archs.registry import ARCHITECTURES
 from converters.hparams import Hparams
-from converters.sources.gguf_file import GgufFile
+from converters.sources.source import Source
 from converters.spec import ModelSpec
 from repack.errors import MobiusError
 
@@ -15,7 +15,7 @@ for module in pkgutil.iter_modules(archs.__path__):  # importing them fills the 
     importlib.import_module(f"{archs.__name__}.{module.name}")
 
 
-def describe(source: GgufFile) -> tuple[ModelSpec, list[str]]:
+def describe(source: Source) -> tuple[ModelSpec, list[str]]:
     """The model's numbers, and warnings.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.source import Source
 from repack.errors import MobiusError
 
 # Keys that do not change what a decoder computes, and keys that say "off" by these values.
@@ -23,7 +23,7 @@ NEUTRAL: dict[str, Any] = {
 class Hparams:
     """The `ARCH.*` keys of one file; remembers which were read."""
 
-    def __init__(self, source: GgufFile) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.architecture = str(source.metadata["general.architecture"])
         self._read: set[str] = set()

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from converters import genai
-from converters.package import DATA, MANIFEST, MODEL, OnTensor, new_folder, sha256_of, write_json
+from converters.origin import origins, recall_roundings, tokenizer_of
+from converters.package import DATA, MANIFEST, MODEL, OnTensor, new_folder, write_json
 from converters.plan import Plan
 from converters.report import Rounding, sum_roundings
-from converters.tokenizer.export import TokenizerFiles, export_tokenizer
+from converters.sources.kept_metadata import kept_metadata
+from converters.tokenizer.export import TokenizerFiles
+from converters.tokenizer.stored import token_ids
 
 PRODUCER = "mobius-cli"
 
@@ -51,16 +54,17 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         MobiusError: something in the weights or the tokenizer cannot be kept, or the disk is full.
     """
     with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
-        hashing = pool.submit(lambda: [sha256_of(path) for path in plan.source.shards])
-        tokens = export_tokenizer(plan.source.metadata)
+        hashing = pool.submit(origins, plan.source)
+        tokens = tokenizer_of(plan.source)
         _write_tokenizer(work, tokens)
         write_json(work / "genai_config.json", genai.genai_config(plan, tokens))
         write_json(work / "config.json", genai.hugging_face_config(plan, tokens))
         write_json(work / "generation_config.json", genai.generation_config(tokens))
-        hashes = hashing.result()
-        _write_model(plan, work, hashes[0], on_tensor)
+        parts = hashing.result()
+        _write_model(plan, work, parts[0]["sha256"], on_tensor)
+        recall_roundings(plan)
         files = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
-        write_json(work / MANIFEST, _manifest(plan, hashes, files))
+        write_json(work / MANIFEST, _manifest(plan, parts, tokens, files))
         files[MANIFEST] = (work / MANIFEST).stat().st_size
     return Result(
         destination,
@@ -72,8 +76,9 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
 
 
 def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:
-    (work / "tokenizer.json").write_text(tokens.tokenizer_json, encoding="utf-8")
-    write_json(work / "tokenizer_config.json", tokens.tokenizer_config)
+    if tokens.tokenizer_json is not None and tokens.tokenizer_config is not None:
+        (work / "tokenizer.json").write_text(tokens.tokenizer_json, encoding="utf-8")
+        write_json(work / "tokenizer_config.json", tokens.tokenizer_config)
     if tokens.chat_template is not None:
         (work / "chat_template.jinja").write_text(tokens.chat_template, encoding="utf-8")
 
@@ -94,23 +99,23 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
 
 
-def _manifest(plan: Plan, hashes: list[str], files: dict[str, int]) -> dict[str, Any]:
+def _manifest(plan: Plan, parts: list[dict[str, Any]], tokens: TokenizerFiles, files: dict[str, int]) -> dict[str, Any]:
     names = ("gguf", "numpy", "onnx", "onnx-ir")
     return {
         "format": 1,
         "tool": {"name": PRODUCER, "version": tool_version(), "packages": {n: version(n) for n in names}},
-        "source": [
-            {"file": path.name, "sha256": digest, "bytes": path.stat().st_size}
-            for path, digest in zip(plan.source.shards, hashes, strict=True)
-        ],
+        "source": parts,
         "target": {
             "name": plan.target.name,
             "dtype": plan.target.dtype,
             "storage": plan.target.storage,
             "accuracy_level": plan.target.accuracy_level,
             "dequantize": plan.target.dequantize,
+            "quant_format": plan.target.quant_format,
             "context_length": plan.context_length,
         },
+        "metadata": kept_metadata(plan.source.metadata),
+        "tokenizer": token_ids(tokens),
         "spec": plan.spec.as_dict(),
         "warnings": list(plan.warnings),
         "tensors": [r.as_dict() for r in plan.weights.records.values()],

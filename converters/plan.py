@@ -7,7 +7,8 @@ from converters.decoder import build_decoder
 from converters.describe import describe
 from converters.graph import Graph
 from converters.report import Rounding, sum_roundings
-from converters.sources.gguf_file import GgufFile
+from converters.sources.folder import ModelFolder
+from converters.sources.source import Source
 from converters.spec import ModelSpec
 from converters.target import Target
 from converters.weights import Weights
@@ -18,7 +19,7 @@ from repack.errors import MobiusError
 class Plan:
     """A described model, its finished graph with unread weights, and what the user should know."""
 
-    source: GgufFile
+    source: Source
     spec: ModelSpec
     target: Target
     context_length: int
@@ -32,12 +33,14 @@ class Plan:
         return sum(value.nbytes for value in self.graph.initializers.values())
 
 
-def make_plan(source: GgufFile, target: Target, context_length: int | None = None) -> Plan:
+def make_plan(source: Source, target: Target, context_length: int | None = None) -> Plan:
     """Describe the model, build its graph, and account for every tensor.
 
     Raises:
         MobiusError: anything that cannot be converted exactly as the file says.
     """
+    if isinstance(source, ModelFolder):
+        source.check_target(target)
     spec, warnings = describe(source)
     _check_vocabulary(source, spec)
     context = choose_context(spec, target, context_length)
@@ -86,7 +89,9 @@ def choose_context(spec: ModelSpec, target: Target, asked: int | None) -> int:
     return asked
 
 
-def _check_vocabulary(source: GgufFile, spec: ModelSpec) -> None:
+def _check_vocabulary(source: Source, spec: ModelSpec) -> None:
+    if isinstance(source, ModelFolder):  # checked when it was written
+        return
     key = "tokenizer.ggml.tokens"
     count = source.metadata.array_length(key) if key in source.metadata else spec.vocab
     if count != spec.vocab:  # llama.cpp stops here too
@@ -96,7 +101,7 @@ def _check_vocabulary(source: GgufFile, spec: ModelSpec) -> None:
         )
 
 
-def _check_leftovers(source: GgufFile, weights: Weights) -> None:
+def _check_leftovers(source: Source, weights: Weights) -> None:
     left = weights.unused()
     if left:
         kind = source.metadata["general.architecture"]

@@ -26,7 +26,7 @@ class TensorRecord:
     """One tensor of the source and its place in the model.
 
     `stored_as` is the stem of its initializers' names: another than its own when several tensors are stacked in
-    one matrix, where its rows begin at `first_row`.
+    one matrix, where its rows begin at `first_row`. `values` are those of a small tensor that is not stored itself.
     """
 
     name: str
@@ -38,6 +38,7 @@ class TensorRecord:
     stored_as: str = ""
     first_row: int = 0
     roundings: dict[str, Rounding] = field(default_factory=dict)
+    values: list[float] | None = None
 
     @property
     def exact(self) -> bool:
@@ -46,7 +47,8 @@ class TensorRecord:
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {**asdict(self), "shape": list(self.shape), "exact": self.exact}
+        found = {**asdict(self), "shape": list(self.shape), "exact": self.exact}
+        return {key: value for key, value in found.items() if key != "values" or value is not None}
 
 
 def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str) -> npt.NDArray[Any]:

@@ -110,6 +110,7 @@ TARGETS: dict[str, Target] = {
     ),
 }
 DEFAULT_TARGET = "onnx"
+FUSED_TARGET = "cpu"  # where a format that is not standard is asked for, and no provider
 ACCURACY_LEVELS = (0, 4)
 
 
@@ -127,7 +128,7 @@ def choose_target(
     Raises:
         MobiusError: a name that is not in the table, or a combination that cannot work.
     """
-    name = ep or DEFAULT_TARGET
+    name = ep or (FUSED_TARGET if quant_format == "matmulnbits" else DEFAULT_TARGET)
     if name not in TARGETS:
         raise MobiusError(f"unknown execution provider {name!r}", f"choose one of: {', '.join(TARGETS)}")
     row = TARGETS[name]

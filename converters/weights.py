@@ -12,7 +12,9 @@ from converters.graph import Graph, Value
 from converters.qdq import QdqMatrix, emit_qdq
 from converters.quantized import Part, QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord, store_as
-from converters.sources.gguf_file import GgufFile, TensorInfo
+from converters.sources.folder import ModelFolder
+from converters.sources.gguf_file import TensorInfo
+from converters.sources.source import Source
 from converters.target import Target
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
@@ -38,7 +40,7 @@ Matrix = DenseMatrix | QuantizedMatrix | QdqMatrix
 class Weights:
     """Hands out graph values for tensors; knows which tensors nobody asked for."""
 
-    def __init__(self, source: GgufFile, graph: Graph, target: Target, ignored: Sequence[str] = ()) -> None:
+    def __init__(self, source: Source, graph: Graph, target: Target, ignored: Sequence[str] = ()) -> None:
         self.source, self.graph, self.target = source, graph, target
         self.records: dict[str, TensorRecord] = {}
         self._matrices: dict[str, Matrix] = {}
@@ -92,6 +94,8 @@ class Weights:
         info = self._take(name, shape)
         quant = QUANT_TYPES[info.type_name]
         layout = layout_of(quant, *shape, where=name)
+        if isinstance(source := self.source, ModelFolder):
+            return Part(self.records[name], layout, lambda: source.packed(name))
         return Part(self.records[name], layout, lambda: BlockQuantized(quant, layout, self._rows(name, order)))
 
     def vector(self, name: str, shape: tuple[int, ...], order: Rows | None = None, dtype: str | None = None) -> Value:
@@ -105,10 +109,11 @@ class Weights:
         info = self._take(name, shape)
         record = self.records[name]
         record.format = f"dense {stored}"
+        kept = None if isinstance(self.source, ModelFolder) else order  # a folder has it done
 
         def compute() -> npt.NDArray[Any]:
             values = self._floats(info, None).reshape(-1)
-            return store_as((values if order is None else values[order]).reshape(shape), stored, record, "weight")
+            return store_as((values if kept is None else values[kept]).reshape(shape), stored, record, "weight")
 
         value = self.graph.initializer(name, stored, shape, compute)
         record.stored_bytes = value.nbytes
@@ -118,7 +123,13 @@ class Weights:
         """The numbers of a small 1-D tensor that shapes the graph itself."""
         info = self._take(name, (length,))
         self.records[name].format = "folded into a table"
-        return self._floats(info, None)
+        return self._noted(info)
+
+    def _noted(self, info: TensorInfo) -> npt.NDArray[np.float32]:
+        """Numbers that the graph does not hold as they are: the record keeps them."""
+        values = self._floats(info, None)
+        self.records[info.name].values = values.reshape(-1).tolist()
+        return values
 
     def set_aside(self, suffix: str) -> int:
         """Name tensors `X.suffix` beside a weight `X.weight` as deliberately unused; returns how many."""
@@ -130,10 +141,12 @@ class Weights:
                 count += 1
         return count
 
-    def set_aside_one(self, name: str, reason: str = "unused, as in llama.cpp") -> None:
-        """Name a tensor as deliberately unused."""
+    def set_aside_one(self, name: str, reason: str = "unused, as in llama.cpp", noted: bool = False) -> None:
+        """Name a tensor as deliberately unused; `noted`: its numbers are recorded for other targets."""
         info = self.source.tensors[name]
         self.records[name] = TensorRecord(name, info.type_name, info.shape, info.nbytes or 0, reason)
+        if noted:
+            self._noted(info)
 
     def unused(self) -> list[str]:
         """Tensors that nothing asked for."""
@@ -158,10 +171,12 @@ class Weights:
 
     def _rows(self, name: str, order: Rows | None) -> npt.NDArray[np.uint8]:
         raw = self.source.raw(name)
-        return raw if order is None else raw[order]
+        return raw if order is None or isinstance(self.source, ModelFolder) else raw[order]
 
     def _floats(self, info: TensorInfo, order: Rows | None) -> npt.NDArray[np.float32]:
         """Float32 values of any supported type, exact; rows in order."""
+        if isinstance(self.source, ModelFolder):
+            return self.source.floats(info.name)
         raw = self.source.raw(info.name)
         quant = QUANT_TYPES.get(info.type_name)
         if order is not None:

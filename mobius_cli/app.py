@@ -1,7 +1,6 @@
 """The command line: each command is a function here and a module of its own that is imported when it runs."""
 
 import signal
-import sys
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
@@ -10,6 +9,7 @@ import typer
 
 from mobius_cli import bench_options as of_bench
 from mobius_cli import options as opt
+from mobius_cli import tokenize_options as of_tokenize
 from mobius_cli.errors import reported
 from mobius_cli.output import Output
 
@@ -49,13 +49,14 @@ def inspect(
     dtype: opt.Dtype = None,
     storage: opt.Storage = "fast",
     dequantize: opt.Dequantize = False,
+    quant_format: opt.QuantFormat = None,
     as_json: opt.Json = False,
 ) -> None:
     """Show what a GGUF file is, what each tensor becomes, and the size to expect."""
     from converters.target import choose_target
     from mobius_cli.inspect import inspect_model
 
-    target = choose_target(ep, dtype=dtype, storage=storage, dequantize=dequantize)
+    target = choose_target(ep, dtype=dtype, storage=storage, dequantize=dequantize, quant_format=quant_format)
     if not inspect_model(model, target, Output(as_json), every_tensor=tensors):
         raise typer.Exit(1)
 
@@ -63,15 +64,14 @@ def inspect(
 @app.command()
 @reported
 def convert(
-    model: opt.Model,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")
-    ] = None,
+    model: opt.Input,
+    output: opt.NewFolder = None,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
     storage: opt.Storage = "fast",
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
+    quant_format: opt.QuantFormat = None,
     keep_quantized: opt.KeepQuantized = False,
     context_length: opt.ContextLength = None,
     force: opt.Force = False,
@@ -83,9 +83,8 @@ def convert(
     if dequantize and keep_quantized:
         raise typer.BadParameter("--dequantize and --keep-quantized contradict each other")
     convert_model(
-        model, output, Output(as_json),
-        ep=ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level,
-        dequantize=dequantize, context_length=context_length, force=force,
+        model, output, Output(as_json), ep=ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level,
+        dequantize=dequantize, quant_format=quant_format, context_length=context_length, force=force,
     )  # fmt: skip
 
 
@@ -100,24 +99,16 @@ def build(
     storage: opt.Storage = "fast",
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
+    quant_format: opt.QuantFormat = None,
     context_length: opt.ContextLength = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """Same as `convert`, in the spelling of the other mobius."""
     convert(
-        gguf,
-        output,
-        ep,
-        dtype,
-        storage,
-        accuracy_level,
-        dequantize,
-        keep_quantized,
-        context_length,
-        force,
-        as_json,
-    )
+        gguf, output, ep, dtype, storage, accuracy_level, dequantize, quant_format, keep_quantized, context_length,
+        force, as_json,
+    )  # fmt: skip
 
 
 @app.command()
@@ -135,8 +126,7 @@ def run(
     """Generate text with a converted folder, greedily, as it comes."""
     from mobius_cli.run import run_prompt
 
-    text = sys.stdin.read() if prompt == "-" else prompt
-    run_prompt(folder, text, Output(as_json), tokens=tokens, raw=raw, system=system, ep=ep, threads=threads)
+    run_prompt(folder, prompt, Output(as_json), tokens=tokens, raw=raw, system=system, ep=ep, threads=threads)
 
 
 @app.command()
@@ -165,10 +155,7 @@ def verify(
     tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Tokens per prompt.")] = 64,
     text: Annotated[Path | None, typer.Option(help="Perplexity and KL over this text.", show_default=False)] = None,
     text_tokens: Annotated[int, typer.Option("--text-tokens", min=16, help="The first so many tokens of it.")] = 256,
-    llama_server: Annotated[
-        str | None,
-        typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False),
-    ] = None,
+    llama_server: opt.LlamaServer = None,
     ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
     as_json: opt.Json = False,
@@ -214,6 +201,24 @@ def bench(
         folder, gguf, Output(), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
         form=output,
     )  # fmt: skip
+
+
+@app.command(help=of_tokenize.HELP)
+@reported
+def tokenize(
+    model: of_tokenize.Model,
+    text: of_tokenize.Text,
+    plain: of_tokenize.Plain = False,
+    compare: of_tokenize.Compare = False,
+    gguf: of_tokenize.Gguf = None,
+    llama_server: of_tokenize.LlamaServer = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Print the token ids of a text, and the piece of text that each stands for."""
+    from mobius_cli.tokenize import Request, tokenize_text
+
+    if not tokenize_text(Request(model, text, not plain, compare, gguf, llama_server), Output(as_json)):
+        raise typer.Exit(1)
 
 
 @app.command(name="list")

@@ -5,7 +5,7 @@ from pathlib import Path
 from converters.package import DATA, MODEL, check_destination
 from converters.pipeline import Result, convert
 from converters.plan import make_plan
-from converters.sources.gguf_file import GgufFile
+from converters.sources.source import open_source
 from converters.target import choose_target
 from mobius_cli.output import Output, megabytes
 from mobius_cli.roundings import rounding_lines
@@ -23,6 +23,7 @@ def convert_model(
     storage: str,
     accuracy_level: int | None,
     dequantize: bool,
+    quant_format: str | None,
     context_length: int | None,
     force: bool,
 ) -> None:
@@ -31,10 +32,13 @@ def convert_model(
     Raises:
         MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
     """
-    target = choose_target(ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level, dequantize=dequantize)
+    target = choose_target(
+        ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level, dequantize=dequantize,
+        quant_format=quant_format,
+    )  # fmt: skip
     destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")
     check_destination(destination, force)
-    with GgufFile.open(model) as source:
+    with open_source(model) as source:
         plan = make_plan(source, target, context_length)
         with output.progress("writing", plan.data_bytes) as advance:
             result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))

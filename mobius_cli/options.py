@@ -6,7 +6,11 @@ from typing import Annotated
 import typer
 
 Model = Annotated[Path, typer.Argument(help="A GGUF file; any part of a split one.", show_default=False)]
+Input = Annotated[
+    Path, typer.Argument(help="A GGUF file, or a folder that `mobius convert` wrote from one.", show_default=False)
+]
 Folder = Annotated[Path, typer.Argument(help="A folder that `mobius convert` wrote.", show_default=False)]
+NewFolder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing model folder.")]
 Ep = Annotated[
@@ -40,11 +44,21 @@ AccuracyLevel = Annotated[
         show_default="4",
     ),
 ]
+QuantFormat = Annotated[
+    str | None,
+    typer.Option(
+        help="How quantized matrices stand: matmulnbits (with --ep), or qdq, behind DequantizeLinear.",
+        show_default="matmulnbits with --ep, else qdq",
+    ),
+]
 Dequantize = Annotated[bool, typer.Option("--dequantize", help="Write a float model instead of a quantized one.")]
 KeepQuantized = Annotated[bool, typer.Option("--keep-quantized", help="Keep weights quantized: the default.")]
 ContextLength = Annotated[
     int | None,
     typer.Option(help="Longest context; cache and tables are allocated for it.", show_default="up to 8192"),
+]
+LlamaServer = Annotated[
+    str | None, typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False)
 ]
 Threads = Annotated[int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.")]
 

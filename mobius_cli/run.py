@@ -3,6 +3,7 @@
 import time
 from pathlib import Path
 
+from mobius_cli.given_text import given_text
 from mobius_cli.output import Output
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
@@ -20,11 +21,12 @@ def run_prompt(
     ep: str | None,
     threads: int,
 ) -> None:
-    """Generate up to `tokens` tokens and stream them to stdout.
+    """Generate up to `tokens` tokens and stream them to stdout; the prompt - is read from stdin.
 
     Raises:
         MobiusError: the prompt does not fit, or a system message is given where no chat template takes it.
     """
+    prompt = given_text(prompt)
     codec = TextCodec(folder)
     if system is not None and (raw or codec.chat_template is None):
         raise MobiusError("a system message needs a chat template", "leave out --raw, or put it into the prompt")

@@ -87,7 +87,8 @@ def _factors(b: Builder, rope: Rope) -> npt.NDArray[np.float32] | None:
     if isinstance(name, ContextFactors):
         longer = b.context_length > name.original_context
         name, other = (name.long, name.short) if longer else (name.short, name.long)
-        b.weights.set_aside_one(other, f"for contexts of {'at most' if longer else 'more than'} the original length")
+        reason = f"for contexts of {'at most' if longer else 'more than'} the original length"
+        b.weights.set_aside_one(other, reason, noted=True)
     found: npt.NDArray[np.float32] = b.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
     return found
 

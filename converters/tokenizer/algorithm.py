@@ -1,12 +1,13 @@
 """What a tokenizer kind decides: the parts of `tokenizer.json` that differ between kinds."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from converters.tokenizer.vocabulary import Vocabulary
 
 Json = dict[str, Any]
+SPACE = "▁"  # stands for a space in the tokens of all kinds but byte-level BPE
 
 
 @dataclass(frozen=True)
@@ -15,21 +16,64 @@ class Algorithm:
 
     # The class that makes onnxruntime-genai and transformers read these parts as they are.
     tokenizer_class: str
-    # Ids of the two tokens of each merge, the first to apply first.
-    merges: list[tuple[int, int]]
+    # The `model` of tokenizer.json without its long parts: the vocabulary, and what follows here.
+    model: Json
     normalizer: Json | None
     pre_tokenizer: Json | None
     decoder: Json
-    add_bos: bool
-    # Whether characters that are no token become the unknown token; else they are dropped.
-    keeps_unknown: bool = False
-    model_options: Json = field(default_factory=dict)
+    # BPE: ids of the two tokens of each merge, the first to apply first.
+    merges: list[tuple[int, int]] | None = None
+    # Unigram: the score of each token.
+    scores: list[float] | None = None
+    # The tokens under the names that the file gets, where these are not the vocabulary's.
+    tokens: list[str] | None = None
+    # The key of `model` for the unknown token ("unk_token" or "unk_id"); without it, what is no token is dropped.
+    unknown: str | None = None
+    # Whether BOS goes before and EOS after every text when the file does not say.
+    add_bos: bool = False
+    add_eos: bool = False
+    # BOS goes before every text, and SEP after it, whatever the file says.
+    always_bos: bool = False
+    always_sep: bool = False
 
 
 @dataclass(frozen=True)
 class Kind:
     """A value of `tokenizer.ggml.model`: its assumptions, and how to set it up."""
 
+    title: str
     # What llama.cpp takes for ids that the file does not give.
     default_ids: Mapping[str, int]
     build: Callable[[Mapping[str, Any], Vocabulary, list[str]], Algorithm]
+    needs_unknown: bool = False
+
+
+def bpe(**options: Any) -> Json:
+    """The options of a BPE model, those given and the defaults."""
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "ignore_merges": False,
+        **options,
+    }
+
+
+def replace(pattern: str, content: str, *, regex: bool = False) -> Json:
+    """A normalizer or decoder that replaces a text, or all that a regular expression matches."""
+    return {"type": "Replace", "pattern": {"Regex" if regex else "String": pattern}, "content": content}
+
+
+def spaced_text_decoder(*, bytes_too: bool, strip: bool) -> Json:
+    """Tokens in which `▁` is a space; also byte tokens, and without the space that a text begins with, if asked."""
+    steps: list[Json] = [replace(SPACE, " ")]
+    if bytes_too:
+        steps.append({"type": "ByteFallback"})
+    steps.append({"type": "Fuse"})
+    if strip:
+        steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
+    return {"type": "Sequence", "decoders": steps}

@@ -3,24 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from converters.tokenizer.algorithm import Algorithm, Json, Kind
+from converters.tokenizer.algorithm import Algorithm, Json, Kind, bpe
+from converters.tokenizer.byte_tokens import BYTE_CHARACTERS
+from converters.tokenizer.merge_lines import read_merges
 from converters.tokenizer.pretokenizers import DEFAULT, PreTokenizer, find_pre_tokenizer
 from converters.tokenizer.vocabulary import KEY, Vocabulary
-from repack.errors import MobiusError
 
 _BYTES: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 # Bytes in the UTF-8 of any character that exists: planes 4 to 13 (0xF1, 0xF2) are empty.
 _USED_BYTES = frozenset([*range(0xC0), *range(0xC2, 0xF1), 0xF3, 0xF4])
-
-
-def _byte_characters() -> list[str]:
-    """The character that stands for each byte in tokens: itself where it prints, else one from 256 on."""
-    printing = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    others = iter(range(0x100, 0x200))
-    return [chr(byte) if byte in printing else chr(next(others)) for byte in range(0x100)]
-
-
-_BYTE_CHARACTERS = _byte_characters()
 
 
 def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
@@ -34,12 +25,12 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     splits += _cuts_at_missing_bytes(vocabulary, warnings)
     return Algorithm(
         tokenizer_class="PreTrainedTokenizerFast",
-        merges=_merges(metadata, vocabulary.ids, warnings),
+        model=bpe(ignore_merges=pre_tokenizer.whole_words),
         normalizer=None,
         pre_tokenizer={"type": "Sequence", "pretokenizers": [*splits, _BYTES]},
         decoder=_BYTES,
+        merges=read_merges(metadata, vocabulary.ids, warnings),
         add_bos=pre_tokenizer.add_bos,
-        model_options={"ignore_merges": pre_tokenizer.whole_words},
     )
 
 
@@ -48,11 +39,11 @@ def _cuts_at_missing_bytes(vocabulary: Vocabulary, warnings: list[str]) -> list[
 
     Cut at a text, not at a pattern, because onnxruntime-genai loads only patterns that it knows.
     """
-    missing = [byte for byte, text in enumerate(_BYTE_CHARACTERS) if text not in vocabulary.ids]
+    missing = [byte for byte, text in enumerate(BYTE_CHARACTERS) if text not in vocabulary.ids]
     # The bytes of longer characters cannot be cut out. Nor may a byte that has no token be part of one.
     inner = [byte for byte in missing if byte >= 0x80 and byte in _USED_BYTES]
     joined = vocabulary.joined_text(~vocabulary.matched_first)
-    parts = [byte for byte in missing if _BYTE_CHARACTERS[byte] in joined]
+    parts = [byte for byte in missing if BYTE_CHARACTERS[byte] in joined]
     if inner or parts:
         warnings.append(
             f"{len(missing)} of the 256 bytes have no token: "
@@ -76,22 +67,4 @@ def _pre_tokenizer(metadata: Mapping[str, Any], warnings: list[str]) -> PreToken
     return DEFAULT
 
 
-def _merges(metadata: Mapping[str, Any], ids: Mapping[str, int], warnings: list[str]) -> list[tuple[int, int]]:
-    lines = metadata.get(KEY + "merges")
-    if lines is None:
-        raise MobiusError("the file has a byte-level BPE vocabulary but no merges (tokenizer.ggml.merges)")
-    merges: dict[tuple[int, int], None] = {}
-    unusable = 0
-    for line in lines:
-        cut = line.find(" ", 1)
-        left, right = line[:cut], line[cut + 1 :]
-        if cut > 0 and left in ids and right in ids and left + right in ids:
-            merges.setdefault((ids[left], ids[right]))  # of equal merges the first counts
-        else:
-            unusable += 1
-    if unusable:
-        warnings.append(f"{unusable} merges name tokens that are not in the vocabulary: left out")
-    return list(merges)
-
-
-BYTE_LEVEL = Kind(default_ids={}, build=_build)
+BYTE_LEVEL = Kind("byte-level BPE", {}, _build)

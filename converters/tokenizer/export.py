@@ -5,30 +5,38 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from converters.tokenizer.added_tokens import added_tokens
+from converters.tokenizer.algorithm import Algorithm
 from converters.tokenizer.byte_level import BYTE_LEVEL
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
+from converters.tokenizer.spaced_bpe import SPACED_BPE
 from converters.tokenizer.special import SpecialTokens, read_special_tokens
 from converters.tokenizer.tokenizer_json import tokenizer_json
+from converters.tokenizer.unigram import UNIGRAM
 from converters.tokenizer.vocabulary import KEY, Vocabulary, read_vocabulary
+from converters.tokenizer.wordpiece import WORDPIECE
 from repack.errors import MobiusError
 
-_KINDS = {"gpt2": BYTE_LEVEL, "llama": SENTENCEPIECE}
-_KIND_NAMES = {"gpt2": "byte-level BPE", "llama": "SentencePiece-style BPE"}
+_KINDS = {"gpt2": BYTE_LEVEL, "llama": SENTENCEPIECE, "gemma4": SPACED_BPE, "t5": UNIGRAM, "bert": WORDPIECE}
+# What models without a tokenizer say: they are fed with ids.
+_NO_TOKENIZER = ("none", "no_vocab")
 
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """The tokenizer of a model: the text of its files, and the ids that other files need."""
+    """The tokenizer of a model: the text of its files, and the ids that other files need.
 
-    tokenizer_json: str
-    tokenizer_config: dict[str, Any]
-    chat_template: str | None
-    bos_token_id: int | None
+    A model without a tokenizer has no text, and no ids.
+    """
+
+    tokenizer_json: str | None = None
+    tokenizer_config: dict[str, Any] | None = None
+    chat_template: str | None = None
+    bos_token_id: int | None = None
     # Generation stops at each of these; the first is the end-of-sequence token proper.
-    eos_token_ids: tuple[int, ...]
-    pad_token_id: int | None
-    add_bos: bool
-    warnings: tuple[str, ...]
+    eos_token_ids: tuple[int, ...] = ()
+    pad_token_id: int | None = None
+    add_bos: bool = False
+    warnings: tuple[str, ...] = ()
 
 
 def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
@@ -36,46 +44,67 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
     model = metadata.get(KEY + "model")
     if model is None:
         raise MobiusError("the file has no tokenizer (tokenizer.ggml.model)")
+    if model in _NO_TOKENIZER:
+        return TokenizerFiles(warnings=(f"the file has no tokenizer (its kind is '{model}'), nor gets the folder one",))
     kind = _KINDS.get(str(model))
     if kind is None:
-        supported = ", ".join(f"{name} ({_KIND_NAMES[name]})" for name in _KINDS)
+        supported = ", ".join(f"{name} ({kind.title})" for name, kind in _KINDS.items())
         raise MobiusError(
-            f"the tokenizer kind '{model}' (tokenizer.ggml.model) is not supported", f"supported: {supported}"
+            f"the tokenizer kind '{model}' (tokenizer.ggml.model) is not supported",
+            f"supported: {supported}, {' and '.join(_NO_TOKENIZER)} (without a tokenizer)",
         )
     warnings: list[str] = []
     vocabulary = read_vocabulary(metadata, warnings)
     special = read_special_tokens(metadata, vocabulary, kind.default_ids, warnings)
+    if kind.needs_unknown and special.unk is None:
+        raise MobiusError(f"a {kind.title} vocabulary needs an unknown token ({KEY}unknown_token_id)")
     vocabulary = replace(vocabulary, types=special.types)
     algorithm = kind.build(metadata, vocabulary, warnings)
-    add_bos = bool(metadata.get(KEY + "add_bos_token", algorithm.add_bos))
-    add_eos = bool(metadata.get(KEY + "add_eos_token", False))
-    bos = _wanted("bos", add_bos, special.bos, warnings)
-    eos = _wanted("eos", add_eos, special.eos, warnings)
+    around = _around(metadata, algorithm, special, warnings)
     added = added_tokens(metadata, vocabulary, warnings)
     return TokenizerFiles(
-        tokenizer_json=tokenizer_json(vocabulary, algorithm, added, special.unk, (bos, eos)),
+        tokenizer_json=tokenizer_json(vocabulary, algorithm, added, special.unk, around),
         tokenizer_config={
             "tokenizer_class": algorithm.tokenizer_class,
             **_named_tokens(vocabulary, special),
-            "add_bos_token": bos is not None,
-            "add_eos_token": eos is not None,
+            "add_bos_token": around[0] is not None,
+            "add_eos_token": around[1] is not None and not algorithm.always_sep,
             "clean_up_tokenization_spaces": False,
         },
         chat_template=metadata.get("tokenizer.chat_template"),
         bos_token_id=special.bos,
         eos_token_ids=special.stops,
         pad_token_id=special.pad,
-        add_bos=bos is not None,
+        add_bos=around[0] is not None,
         warnings=tuple(warnings),
     )
 
 
+def _around(
+    metadata: Mapping[str, Any], algorithm: Algorithm, special: SpecialTokens, warnings: list[str]
+) -> tuple[int | None, int | None]:
+    """The tokens before and after every text."""
+    add_bos = algorithm.always_bos or bool(metadata.get(KEY + "add_bos_token", algorithm.add_bos))
+    before = _wanted("bos", add_bos, special.bos, warnings)
+    if algorithm.always_sep:
+        return before, _wanted("sep", True, special.sep, warnings)
+    add_eos = bool(metadata.get(KEY + "add_eos_token", algorithm.add_eos))
+    return before, _wanted("eos", add_eos, special.eos, warnings)
+
+
 def _wanted(role: str, wanted: bool, token: int | None, warnings: list[str]) -> int | None:
     if wanted and token is None:
-        warnings.append(f"{KEY}add_{role}_token is true, but the file names no {role} token: none is added")
+        warnings.append(f"a {role} token belongs to every text, but the file names no {role} token: none is added")
     return token if wanted else None
 
 
 def _named_tokens(vocabulary: Vocabulary, special: SpecialTokens) -> dict[str, str]:
-    roles = {"bos": special.bos, "eos": special.eos, "unk": special.unk, "pad": special.pad}
+    roles = {
+        "bos": special.bos,
+        "eos": special.eos,
+        "unk": special.unk,
+        "pad": special.pad,
+        "sep": special.sep,
+        "mask": special.mask,
+    }
     return {f"{role}_token": vocabulary.tokens[i] for role, i in roles.items() if i is not None}

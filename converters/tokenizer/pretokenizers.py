@@ -1,29 +1,17 @@
 """How llama.cpp cuts text into words before byte-level BPE, by the name in `tokenizer.ggml.pre`."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 
+from converters.tokenizer import pre_patterns as rx
 from repack.errors import MobiusError
-
-_CONTRACTIONS = "'s|'t|'re|'ve|'m|'ll|'d"
-_ANY_CASE_CONTRACTIONS = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
-_LINES_AND_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
-
-_GPT2 = _CONTRACTIONS + r"| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
-
-def _words_and_digits(digits: str, letters: str = r"\p{L}", word: str = r"\p{L}\p{N}") -> str:
-    return (
-        rf"{_ANY_CASE_CONTRACTIONS}|[^\r\n\p{{L}}\p{{N}}]?{letters}+|{digits}"
-        rf"| ?[^\s{word}]+[\r\n]*|{_LINES_AND_SPACES}"
-    )
 
 
 @dataclass(frozen=True)
 class PreTokenizer:
-    """Patterns applied one after the other: each cuts the pieces of the one before.
+    """Patterns applied one after the other: each cuts the pieces of the one beforx.
 
-    Both what a pattern matches and what lies between matches become pieces. Checked against llama.cpp
-    for every character: only some that came with Unicode 16 are letters or marks in one and not in the other.
+    Both what a pattern matches and what lies between matches become pieces.
     """
 
     names: tuple[str, ...]
@@ -32,68 +20,129 @@ class PreTokenizer:
     whole_words: bool = False
     # Whether a BOS token comes first when the file does not say.
     add_bos: bool = False
-    # onnxruntime-genai knows certain patterns only, and does not load a file with others.
+    # onnxruntime-genai knows certain patterns only. It does not load a file with some others,
     loads_in_genai: bool = True
+    # and cuts otherwise than they say with the rest: a text for which it does.
+    differs_in_genai: str = ""
+
+    @property
+    def genai_warning(self) -> str | None:
+        """What to say to those who want to use onnxruntime-genai."""
+        if not self.loads_in_genai:
+            problem = f"does not load the pre-tokenizer '{self.names[0]}'"
+        elif self.differs_in_genai:
+            problem = (
+                f"does not understand the pre-tokenizer '{self.names[0]}': some texts get other ids, "
+                f"for example {self.differs_in_genai!r}"
+            )
+        else:
+            return None
+        return f"onnxruntime-genai {problem}: encode with the tokenizers library"
 
 
-DEFAULT = PreTokenizer(
-    ("default",),
-    (r"[\p{P}$+<=>^~|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]"),
-    loads_in_genai=False,
-)
+def _entry(
+    names: str,
+    *patterns: str,
+    whole_words: bool = False,
+    add_bos: bool = False,
+    loads_in_genai: bool = True,
+    differs_in_genai: str = "",
+) -> PreTokenizer:
+    return PreTokenizer(tuple(names.split()), patterns, whole_words, add_bos, loads_in_genai, differs_in_genai)
+
+
+DEFAULT = _entry("default", rx.PUNCTUATION, rx.GPT2, rx.DIGITS, rx.THREE_ASCII_DIGITS, loads_in_genai=False)
 
 PRE_TOKENIZERS = (
     DEFAULT,
-    PreTokenizer(
-        ("gpt-2", "phi-2", "gigachat", "a.x-4.0", "mellum", "mpt", "olmo", "jais", "trillion", "exaone4"),
-        (_GPT2,),
+    _entry(
+        "gpt-2 phi-2 gigachat a.x-4.0 mellum mpt olmo jais trillion exaone4 granite-docling modern-bert roberta-bpe "
+        "jina-es jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code",
+        rx.GPT2,
     ),
-    PreTokenizer(
-        ("smollm", "starcoder", "refact", "command-r", "codeshell", "exaone", "minerva-7b"),
-        (r"\p{N}", _GPT2),
-    ),
-    PreTokenizer(
-        (
-            "llama3",
-            "llama-v3",
-            "llama-bpe",
-            "falcon3",
-            "falcon-h1",
-            "pixtral",
-            "midm-2.0",
-            "lfm2",
-        ),
-        (_words_and_digits(r"\p{N}{1,3}"),),
+    _entry("smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", rx.DIGIT, rx.GPT2),
+    _entry("falcon", rx.PUNCTUATION_AND_BACKTICK, rx.GPT2, rx.THREE_ASCII_DIGITS, differs_in_genai="it's"),
+    _entry(
+        "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
+        rx.words(rx.UP_TO_3_DIGITS),
         whole_words=True,
         add_bos=True,
     ),
-    PreTokenizer(("dbrx", "smaug-bpe", "chatglm-bpe"), (_words_and_digits(r"\p{N}{1,3}"),)),
-    PreTokenizer(("glm4",), (_words_and_digits(r"\p{N}{1,3}"),), whole_words=True),
-    PreTokenizer(
-        ("qwen2", "deepseek-r1-qwen", "stablelm2", "hunyuan", "megrez", "grok-2"),
-        (_words_and_digits(r"\p{N}"),),
+    _entry("dbrx smaug-bpe chatglm-bpe", rx.words(rx.UP_TO_3_DIGITS)),
+    _entry("glm4 glm5", rx.words(rx.UP_TO_3_DIGITS), whole_words=True),
+    _entry("minicpm5", rx.UP_TO_3_DIGITS, rx.words(rx.DIGITS), whole_words=True, loads_in_genai=False),
+    _entry("jais-2", rx.JAIS2),
+    _entry(
+        "qwen2 deepseek-r1-qwen stablelm2 hunyuan megrez grok-2 kormo f2llmv2 solar-open bailingmoe bailingmoe2 "
+        "llada-moe",
+        rx.words(rx.DIGIT),
     ),
-    PreTokenizer(("qwen35",), (_words_and_digits(r"\p{N}", letters=r"[\p{L}\p{M}]", word=r"\p{L}\p{M}\p{N}"),)),
-    PreTokenizer(
-        ("deepseek-v3", "hunyuan-dense"),
-        (
-            r"\p{N}{1,3}",
-            "[一-龥぀-ゟ゠-ヿ]+",
-            r"""[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"""
-            rf"| ?[\p{{P}}\p{{S}}]+[\r\n]*|{_LINES_AND_SPACES}",
-        ),
+    _entry("qwen35", rx.WORDS_WITH_MARKS),
+    _entry("ufakzeka", rx.WORDS_WITHOUT_CONTRACTIONS),
+    _entry("seed-coder", rx.WORDS_BEFORE_LINES),
+    _entry("laguna", rx.LINE_FEEDS, rx.words(rx.DIGIT), differs_in_genai="é\na"),
+    _entry("exaone-moe", rx.EXAONE_MOE, loads_in_genai=False),
+    _entry("deepseek-llm", *rx.DEEPSEEK_LLM, loads_in_genai=False),
+    _entry("deepseek-coder", *rx.DEEPSEEK_CODER, loads_in_genai=False),
+    _entry(
+        "deepseek-v3 hunyuan-dense joyai-llm hy_v4",
+        *(rx.UP_TO_3_DIGITS, rx.CHINESE_OR_KANA, rx.DEEPSEEK_V3),
+        differs_in_genai="❤️\u200d🔥",
+    ),
+    _entry(
+        "spark2_5",
+        *(rx.UP_TO_3_DIGITS, rx.CHINESE_OR_KANA, rx.SPARK, rx.DIGIT),
+        differs_in_genai="a\n  b",
+    ),
+    _entry("afmoe", rx.DIGITS_FROM_THE_RIGHT, rx.AFMOE_SCRIPTS, rx.DEEPSEEK_V3, loads_in_genai=False),
+    _entry("kimi-k2", rx.KIMI, differs_in_genai="a 1"),
+    _entry(
+        "tekken",
+        rx.camel_case(rx.DIGIT, contractions=False),
+        whole_words=True,
+        add_bos=True,
+        loads_in_genai=False,
+    ),
+    _entry("gpt-4o llama4 kanana2 talkie minimax-m2", rx.camel_case(rx.UP_TO_3_DIGITS), differs_in_genai="a 1"),
+    _entry(
+        "granite-embed-multi-97m",
+        rx.camel_case(rx.UP_TO_3_DIGITS, marks=True),
+        whole_words=True,
+        loads_in_genai=False,
+    ),
+    _entry(
+        "tiny_aya cohere2moe",
+        *(rx.DIGITS_FROM_THE_RIGHT, rx.marked_words(rx.UP_TO_3_DIGITS)),
+        loads_in_genai=False,
+    ),
+    _entry("youtu", rx.YOUTU_SCRIPTS, rx.marked_words(rx.DIGIT), whole_words=True, loads_in_genai=False),
+    _entry("superbpe", rx.DIGITS, rx.BEFORE_GROUPS_OF_3, loads_in_genai=False),
+    _entry("bloom poro-chat gpt3-finnish", rx.NOT_SENTENCE_MARKS, differs_in_genai="Привет, мир!"),
+    _entry("viking", rx.NOT_SENTENCE_MARKS, rx.DIGIT, differs_in_genai="Привет, мир!"),
+    _entry(
+        "chameleon",
+        *(rx.SENTINEL, rx.IMAGE, rx.TABS_LINE_FEEDS_INDENTS, rx.DIGIT, rx.ONE_PUNCTUATION, rx.GPT2),
+        add_bos=True,
+        differs_in_genai="Привет, мир!",
     ),
 )
 
 _BY_NAME = {name: entry for entry in PRE_TOKENIZERS for name in entry.names}
 
+# Names of vocabularies whose tokens are plain text; the two sides of each merge too.
+_PLAIN_TEXT = ("gemma4", "granite-embed-multi-311m", "mmbert", "sarvam-moe", "whitespace")
+
 
 def find_pre_tokenizer(name: str) -> PreTokenizer:
     """The entry for a name; an unknown name is refused, for guessing gives other token ids."""
-    try:
+    if name in _BY_NAME:
         return _BY_NAME[name]
-    except KeyError:
+    if name in _PLAIN_TEXT:
         raise MobiusError(
-            f"the pre-tokenizer '{name}' (tokenizer.ggml.pre) is not supported",
-            f"supported: {', '.join(sorted(_BY_NAME))}",
-        ) from None
+            f"the pre-tokenizer '{name}' (tokenizer.ggml.pre) is for tokens of plain text, not of bytes: not supported"
+        )
+    nearest = get_close_matches(name.lower(), _BY_NAME, n=5, cutoff=0.3)
+    raise MobiusError(
+        f"the pre-tokenizer '{name}' (tokenizer.ggml.pre) is not known",
+        f"known names like it: {', '.join(nearest)}" if nearest else f"known: {', '.join(sorted(_BY_NAME))}",
+    )

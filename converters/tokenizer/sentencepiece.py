@@ -5,14 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from converters.tokenizer.algorithm import Algorithm, Json, Kind
+from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, bpe, replace, spaced_text_decoder
+from converters.tokenizer.byte_tokens import warn_of_missing_bytes
 from converters.tokenizer.merges import merges_by_score
 from converters.tokenizer.ties import is_run
 from converters.tokenizer.vocabulary import KEY, TokenType, Vocabulary, per_token
 from repack.errors import MobiusError
-
-_SPACE = "▁"
-_BYTE_TOKENS = [f"<0x{byte:02X}>" for byte in range(256)]
 
 
 def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
@@ -27,33 +25,22 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     add_prefix = bool(metadata.get(KEY + "add_space_prefix", True))
     return Algorithm(
         tokenizer_class="GemmaTokenizer",
-        merges=list(zip(merges.left.tolist(), merges.right.tolist(), strict=True)),
+        model=bpe(byte_fallback=True, fuse_unk=True),
         normalizer=_normalizer(add_prefix),
         pre_tokenizer=None,
-        decoder=_decoder(add_prefix),
+        decoder=spaced_text_decoder(bytes_too=True, strip=add_prefix),
+        merges=list(zip(merges.left.tolist(), merges.right.tolist(), strict=True)),
+        unknown="unk_token",
         add_bos=True,
-        keeps_unknown=True,
-        model_options={"byte_fallback": True, "fuse_unk": True},
     )
 
 
 def _normalizer(add_prefix: bool) -> Json:
-    replace = {"type": "Replace", "pattern": {"String": " "}, "content": _SPACE}
+    spaces = replace(" ", SPACE)
     if not add_prefix:
-        return replace
+        return spaces
     # Like llama.cpp, and unlike Metaspace, this puts a space before every piece that follows a special token.
-    return {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": _SPACE}, replace]}
-
-
-def _decoder(add_prefix: bool) -> Json:
-    steps: list[Json] = [
-        {"type": "Replace", "pattern": {"String": _SPACE}, "content": " "},
-        {"type": "ByteFallback"},
-        {"type": "Fuse"},
-    ]
-    if add_prefix:
-        steps.append({"type": "Strip", "content": " ", "start": 1, "stop": 0})
-    return {"type": "Sequence", "decoders": steps}
+    return {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": SPACE}, spaces]}
 
 
 def _warn_of_ties(tied: list[str], warnings: list[str]) -> None:
@@ -65,9 +52,7 @@ def _warn_of_ties(tied: list[str], warnings: list[str]) -> None:
 
 
 def _warn_of_gaps(vocabulary: Vocabulary, warnings: list[str]) -> None:
-    missing = [text for text in _BYTE_TOKENS if text not in vocabulary.ids]
-    if missing:
-        warnings.append(f"{len(missing)} of the 256 byte tokens are missing: unknown characters may be lost")
+    warn_of_missing_bytes(vocabulary, warnings)
     normal = vocabulary.types == TokenType.NORMAL
     lost = [c for c in set(vocabulary.joined_text(normal)) if c not in vocabulary.ids]
     if lost:
@@ -77,4 +62,4 @@ def _warn_of_gaps(vocabulary: Vocabulary, warnings: list[str]) -> None:
         )
 
 
-SENTENCEPIECE = Kind(default_ids={"bos": 1, "eos": 2, "unknown": 0}, build=_build)
+SENTENCEPIECE = Kind("SentencePiece-style BPE", {"bos": 1, "eos": 2, "unknown": 0}, _build)

@@ -46,6 +46,7 @@ _INNER_MARKS = (
     ({"<|flush|>", "<|call|>"}, "<|end|>", TokenType.USER_DEFINED),
     ({"<|flush|>", "<|calls|>"}, "<|end|>", TokenType.USER_DEFINED),
     ({"<|tool_response>"}, "</s>", TokenType.NORMAL),
+    ({"<|plamo:eos|>"}, "</s>", TokenType.NORMAL),
 )
 
 
@@ -65,15 +66,15 @@ def _marks(word: str, *others: str) -> tuple[str, ...]:
 _INFILLS = (
     _Infill(
         ("fim_pre_token_id", "prefix_token_id"),
-        _marks("prefix", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>", "<|prefix|>"),
+        _marks("prefix", "<｜fim▁begin｜>", "<PRE>", "▁<PRE>", "<|code_prefix|>", "<|prefix|>", "<|plamo:fim_prefix|>"),
     ),
     _Infill(
         ("fim_suf_token_id", "suffix_token_id"),
-        _marks("suffix", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>", "<|suffix|>"),
+        _marks("suffix", "<｜fim▁hole｜>", "<SUF>", "▁<SUF>", "<|code_suffix|>", "<|suffix|>", "<|plamo:fim_suffix|>"),
     ),
     _Infill(
         ("fim_mid_token_id", "middle_token_id"),
-        _marks("middle", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>", "<|middle|>"),
+        _marks("middle", "<｜fim▁end｜>", "<MID>", "▁<MID>", "<|code_middle|>", "<|middle|>", "<|plamo:fim_middle|>"),
     ),
     _Infill(("fim_pad_token_id",), _marks("pad", "<PAD>", "[PAD]"), stops=True),
     _Infill(
@@ -81,7 +82,7 @@ _INFILLS = (
         ("<|fim_repo|>", "<|repo_name|>", "<fim-repo>", "<REPO>", "<reponame>"),
         stops=True,
     ),
-    _Infill(("fim_sep_token_id",), ("<|file_sep|>",), stops=True),
+    _Infill(("fim_sep_token_id",), ("<|file_sep|>", "<|plamo:file_separator|>"), stops=True),
 )
 
 
@@ -93,6 +94,9 @@ class SpecialTokens:
     eos: int | None
     unk: int | None
     pad: int | None
+    sep: int | None
+    mask: int | None
+    # Generation ends at each of these; the first is EOS, if there is one.
     stops: tuple[int, ...]
     types: NDArray[np.int32]
 
@@ -104,7 +108,7 @@ def read_special_tokens(
     ids = vocabulary.ids
     roles = {
         role: _read_id(metadata, f"{role}_token_id", len(ids), defaults.get(role), warnings)
-        for role in ("bos", "eos", "unknown", "padding", "eot", "eom")
+        for role in ("bos", "eos", "unknown", "padding", "seperator", "mask", "eot", "eom")  # the key's spelling
     }
     types = vocabulary.types.copy()
     stops = {ids[text] for text in _END_OF_GENERATION if text in ids}
@@ -113,7 +117,13 @@ def read_special_tokens(
         chosen = [_read_id(metadata, key, len(ids), None, warnings) for key in infill.keys]
         found = [i for i in chosen if i is not None][-1:]
         if not found:
-            found = [ids[text] for text in infill.texts if text in ids][:1]
+            texts = [text for text in infill.texts if text in ids]
+            if infill.stops and len(texts) > 1:
+                warnings.append(
+                    f"{' and '.join(map(repr, texts))} have the same role by their text: generation ends at the first "
+                    "here, and in llama.cpp at one of them, by chance"
+                )
+            found = [ids[text] for text in texts[:1]]
             types[found] = TokenType.CONTROL
         if infill.stops:
             stops.update(found)
@@ -124,7 +134,16 @@ def read_special_tokens(
     if not stops:
         warnings.append("the file names no token that ends generation: it goes on to the length limit")
     order = sorted(stops, key=lambda i: (i != eos, i))
-    return SpecialTokens(roles["bos"], eos, roles["unknown"], roles["padding"], tuple(order), types)
+    return SpecialTokens(
+        bos=roles["bos"],
+        eos=eos,
+        unk=roles["unknown"],
+        pad=roles["padding"],
+        sep=roles["seperator"],
+        mask=roles["mask"],
+        stops=tuple(order),
+        types=types,
+    )
 
 
 def _remove_inner_marks(stops: set[int], types: NDArray[np.int32], ids: Mapping[str, int]) -> None:

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from converters.tokenizer.algorithm import Algorithm, Json
+from converters.tokenizer.decimals import exact_decimals
 from converters.tokenizer.vocabulary import Vocabulary
 
 
@@ -15,17 +16,11 @@ def tokenizer_json(
     around: tuple[int | None, int | None],
 ) -> str:
     """Write it; `around` has the ids that go before and after every text (None: nothing does)."""
-    model = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": None if unk is None or not algorithm.keeps_unknown else vocabulary.tokens[unk],
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "ignore_merges": False,
-        **algorithm.model_options,
-    }
+    tokens = algorithm.tokens or vocabulary.tokens
+    model = dict(algorithm.model)
+    if algorithm.unknown is not None:
+        name = None if unk is None else tokens[unk]
+        model[algorithm.unknown] = unk if algorithm.unknown == "unk_id" else name
     whole = {
         "version": "1.0",
         "truncation": None,
@@ -33,25 +28,30 @@ def tokenizer_json(
         "added_tokens": added,
         "normalizer": algorithm.normalizer,
         "pre_tokenizer": algorithm.pre_tokenizer,
-        "post_processor": _template(vocabulary.tokens, around),
+        "post_processor": _template(tokens, around),
         "decoder": algorithm.decoder,
         "model": model,
     }
-    # The two long parts are put together from quoted tokens: encoding them as objects takes far longer.
-    vocab, merges = _vocab_and_merges(vocabulary.tokens, algorithm.merges)
-    return f'{_dump(whole)[:-2]},"vocab":{vocab},"merges":{merges}}}}}'
+    # The long parts are put together from quoted tokens: encoding them as objects takes far longer.
+    return f"{_dump(whole)[:-2]},{_long_parts(tokens, algorithm)}}}}}"
 
 
-def _vocab_and_merges(tokens: list[str], merges: list[tuple[int, int]]) -> tuple[str, str]:
+def _long_parts(tokens: list[str], algorithm: Algorithm) -> str:
     # No quoted text contains a line feed, so the encoder's list can be cut there.
     quoted = json.dumps(tokens, ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
+    if algorithm.scores is not None:
+        scores = exact_decimals(algorithm.scores)
+        pairs = ",".join([f"[{text},{score}]" for text, score in zip(quoted, scores, strict=True)])
+        return f'"vocab":[{pairs}]'
     vocab = ",".join([f"{text}:{i}" for i, text in enumerate(quoted)])
-    if _must_be_pairs(tokens, merges):
-        pairs = ",".join([f"[{quoted[left]},{quoted[right]}]" for left, right in merges])
+    if algorithm.merges is None:
+        return f'"vocab":{{{vocab}}}'
+    if _must_be_pairs(tokens, algorithm.merges):
+        pairs = ",".join([f"[{quoted[left]},{quoted[right]}]" for left, right in algorithm.merges])
     else:
         heads, tails = [text[:-1] for text in quoted], [text[1:] for text in quoted]
-        pairs = ",".join([f"{heads[left]} {tails[right]}" for left, right in merges])
-    return f"{{{vocab}}}", f"[{pairs}]"
+        pairs = ",".join([f"{heads[left]} {tails[right]}" for left, right in algorithm.merges])
+    return f'"vocab":{{{vocab}}},"merges":[{pairs}]'
 
 
 def _must_be_pairs(tokens: list[str], merges: list[tuple[int, int]]) -> bool:

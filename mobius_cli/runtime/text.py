@@ -1,39 +1,74 @@
-"""Text to token ids and back, from a model folder's own files."""
+"""Text to token ids and back, from a model folder's own files or from a GGUF file."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Self
 
+from converters.package import read_manifest
 from converters.tokenizer.chat import render_chat
+from mobius_cli.runtime.pieces import Pieces
 from repack.errors import InputError
+
+FILE = "tokenizer.json"
 
 
 class TextCodec:
-    """The folder's tokenizer and chat template.
+    """A tokenizer and its chat template.
 
     Attributes:
         chat_template: the template's text, or None.
+        pieces: the bytes of each token.
+        stream: a new function that turns tokens into text one by one, holding back incomplete characters.
+        show: one token for a person: its text in quotes.
     """
 
     def __init__(self, folder: Path) -> None:
         """Read the folder's tokenizer files.
 
         Raises:
-            InputError: one of them is missing or damaged.
+            InputError: one of them is missing or damaged, or the model has no tokenizer.
         """
+        try:
+            content = (folder / FILE).read_text(encoding="utf-8")
+            config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
+            template = folder / "chat_template.jinja"
+            self._load(content, config, template.read_text(encoding="utf-8") if template.is_file() else None)
+        except Exception as error:  # tokenizers raises plain Exception
+            if FILE not in read_manifest(folder)["files"]:
+                raise _no_tokenizer(folder) from None
+            raise InputError(f"{folder}: the tokenizer cannot be read: {error}", "convert the model again") from error
+
+    @classmethod
+    def of_gguf(cls, path: Path) -> tuple[Self, tuple[str, ...]]:
+        """The codec that the folder of a converted file would have, and the warnings of the conversion.
+
+        Raises:
+            InputError: the file is missing or damaged, or has no tokenizer.
+            MobiusError: its tokenizer is not supported.
+        """
+        from converters.sources.gguf_file import GgufFile
+        from converters.tokenizer import export_tokenizer
+
+        with GgufFile.open(path) as source:
+            files = export_tokenizer(source.metadata)
+        if files.tokenizer_json is None or files.tokenizer_config is None:
+            raise _no_tokenizer(path)
+        codec = cls.__new__(cls)
+        codec._load(files.tokenizer_json, files.tokenizer_config, files.chat_template)
+        return codec, files.warnings
+
+    def _load(self, content: str, config: dict[str, Any], template: str | None) -> None:
         from tokenizers import Tokenizer
 
-        try:
-            self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-            self._config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-        except Exception as error:  # tokenizers raises plain Exception
-            raise InputError(f"{folder}: the tokenizer cannot be read: {error}", "convert the model again") from error
-        template = folder / "chat_template.jinja"
-        self.chat_template = template.read_text(encoding="utf-8") if template.is_file() else None
+        self._tokenizer = Tokenizer.from_str(content)
+        self._config = config
+        self.chat_template = template
+        self.pieces = Pieces(self._tokenizer)
+        self.stream, self.show = self.pieces.stream, self.pieces.show
 
-    def encode(self, text: str) -> list[int]:
-        """Ids of plain text, with a beginning-of-sequence token where the model wants one; as llama.cpp."""
-        return list(self._tokenizer.encode(text, add_special_tokens=True).ids)
+    def encode(self, text: str, *, special: bool = True) -> list[int]:
+        """Ids of plain text, with the tokens around it that the model wants if `special`; as llama.cpp."""
+        return list(self._tokenizer.encode(text, add_special_tokens=special).ids)
 
     def encode_chat(self, prompt: str, system: str | None = None) -> list[int]:
         """Ids of one user turn in the chat template; exactly one beginning-of-sequence token."""
@@ -44,15 +79,8 @@ class TextCodec:
         text = render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos)
         wanted = bool(self._config.get("add_bos_token"))
         twice = wanted and bos != "" and text.startswith(bos)
-        return list(self._tokenizer.encode(text, add_special_tokens=wanted and not twice).ids)
+        return self.encode(text, special=wanted and not twice)
 
-    def show(self, token: int) -> str:
-        """One token for a person: its text in quotes."""
-        return repr(self._tokenizer.decode([token], skip_special_tokens=False))
 
-    def stream(self) -> Callable[[int], str]:
-        """A function that turns tokens into text one by one, holding back incomplete characters."""
-        from tokenizers.decoders import DecodeStream
-
-        decoder = DecodeStream(skip_special_tokens=True)
-        return lambda token: decoder.step(self._tokenizer, token) or ""
+def _no_tokenizer(path: Path) -> InputError:
+    return InputError(f"{path} has no tokenizer: its model takes ids, not text", "without text there is `mobius bench`")

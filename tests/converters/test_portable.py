@@ -15,7 +15,8 @@ from converters.sources.gguf_file import GgufFile
 from converters.target import choose_target
 from repack.errors import MobiusError
 from repack.registry import QUANT_TYPES
-from tests.any_arch import Case, llama_logits, write_arch
+from tests.any_arch import llama_logits, write_arch
+from tests.arch_cases import all_cases
 from tests.openvino_child import openvino_logits
 from tests.oracle import require_llama
 from tests.runner import export, prompt
@@ -24,16 +25,9 @@ from tests.tiny import write_tiny
 require_llama()
 
 LENGTH = 20
-CASES = {
-    "llama": Case("llama", drop=(r"ffn_\w+\.bias",)),
-    "gemma2": Case("gemma2", gelu=True, keys={"attention.sliding_window": 6, "attn_logit_softcapping": 2.0,
-                                              "final_logit_softcapping": 5.0}),
-    "bloom": Case("bloom", "layer", gelu=True, keys={"attention.head_count_kv": 4}),
-    "minicpm3": Case("minicpm3", keys={
-        "attention.q_lora_rank": 64, "attention.kv_lora_rank": 64, "attention.key_length": 96,
-        "attention.value_length": 64, "rope.dimension_count": 32, "attention.head_count_kv": None,
-    }),
-}  # fmt: skip
+FIRST = {case.arch: case for case in reversed(all_cases().values())}  # an architecture's first case
+QUANTIZED = ("llama", "gemma2", "bloom", "minicpm3")
+CASES = [(arch, "F32") for arch in FIRST] + [(arch, kind) for arch in QUANTIZED for kind in ("Q4_K", "Q8_0")]
 
 
 def feeds_of(path: Path, ids: list[int]) -> dict[str, Any]:
@@ -46,17 +40,16 @@ def feeds_of(path: Path, ids: list[int]) -> dict[str, Any]:
     return feeds
 
 
-@pytest.mark.parametrize("types", ["F32", "Q4_K", "Q8_0"])
-@pytest.mark.parametrize("name", list(CASES))
-def test_three_runtimes(tmp_path: Path, name: str, types: str) -> None:
+@pytest.mark.parametrize(("arch", "types"), CASES)
+def test_three_runtimes(tmp_path: Path, arch: str, types: str) -> None:
     """ONNX's reference evaluator, OpenVINO and ONNX Runtime; the file passes ONNX's checker."""
     pytest.importorskip("openvino")
-    path = write_arch(tmp_path / "t.gguf", CASES[name], types)
+    path = write_arch(tmp_path / "t.gguf", FIRST[arch], types)
     _, session = export(path, tmp_path / "onnx", ep="onnx", accuracy_level=0)
     model = tmp_path / "onnx" / "model.onnx"
     onnx.checker.check_model(str(model), full_check=True)
     assert {node.domain for node in onnx.load(model, load_external_data=False).graph.node} == {""}
-    ids = prompt(LENGTH, 320)
+    ids = prompt(LENGTH, 300)
     ours, feeds = session.logits(ids), feeds_of(model, ids)
     reference = ReferenceEvaluator(str(model)).run(["logits"], feeds)[0][0]
     np.testing.assert_allclose(reference, ours, atol=5e-3)

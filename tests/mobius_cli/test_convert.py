@@ -199,7 +199,7 @@ def test_stopped_runs_leave_nothing_that_looks_finished(tiny: Path, tmp_path: Pa
         (["--ep", "tpu"], 1, "choose one of: onnx, cpu, cuda"),
         (["--dtype", "bf16"], 1, "no bfloat16 kernels"),
         (["--storage", "tiny"], 1, "fast, small"),
-        (["--accuracy-level", "7"], 1, "choose 4"),
+        (["--ep", "cpu", "--accuracy-level", "7"], 1, "choose 4"),
         (["--context-length", "100000"], 1, "within 1 and the model's 512"),
         (["--no-such-option"], 2, "No such option"),
     ],

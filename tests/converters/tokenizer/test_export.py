@@ -14,12 +14,20 @@ from tests.converters.tokenizer.vocab_files import CONTROL, USER_DEFINED, byte_l
 _PIECES = {"ab": -1.0, "a": -2.0, "b": -3.0, "▁": -4.0}
 
 
-@pytest.mark.parametrize("model", ["bert", "t5", "rwkv", "plamo2", "no_vocab", "gemma4"])
+@pytest.mark.parametrize("model", ["rwkv", "plamo2", "hybriddna", "whitespace", "test", "something-new"])
 def test_other_kinds_are_refused_by_name(model: str) -> None:
     with pytest.raises(MobiusError, match=f"'{model}'") as refusal:
         export_tokenizer({**sentencepiece(_PIECES), "tokenizer.ggml.model": model})
-    assert "byte-level BPE" in refusal.value.hint
-    assert "SentencePiece" in refusal.value.hint
+    for kind in ("gpt2 (byte-level BPE)", "llama (SentencePiece", "t5 (Unigram", "bert (WordPiece)", "gemma4", "none"):
+        assert kind in refusal.value.hint
+
+
+@pytest.mark.parametrize("model", ["none", "no_vocab"])
+def test_no_tokenizer_is_said_aloud(model: str) -> None:
+    files = export_tokenizer({"tokenizer.ggml.model": model, "tokenizer.ggml.eos_token_id": 2})
+    assert files.tokenizer_json is files.tokenizer_config is files.chat_template is None
+    assert (files.bos_token_id, files.eos_token_ids, files.pad_token_id, files.add_bos) == (None, (), None, False)
+    assert model in files.warnings[0]
 
 
 @pytest.mark.parametrize("missing", ["model", "tokens"])

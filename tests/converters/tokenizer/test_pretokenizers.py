@@ -1,58 +1,85 @@
 """Every pre-tokenizer against llama.cpp, with a vocabulary whose merges show where words end."""
 
-import unicodedata
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS
 from repack.errors import MobiusError
+from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
+from tests.converters.tokenizer.pre_strings import NEWER, around, merges_across_characters, word_strings
 from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import assert_same_as_llama, byte_characters, byte_level
+from tests.converters.tokenizer.vocab_files import (
+    CONTROL,
+    assert_same_as_llama,
+    byte_characters,
+    byte_level,
+    write_gguf,
+)
+from tests.llama_vocab import LlamaVocab
 
 _BYTES = byte_characters()
-_CONTEXT = b"a1 !\n'A"
-# Each context byte joins whatever stands before or after it, unless the two are in different words.
-_MERGES = list(
-    dict.fromkeys(
-        [(_BYTES[c], byte) for c in _CONTEXT for byte in _BYTES]
-        + [(byte, _BYTES[c]) for c in _CONTEXT for byte in _BYTES]
-        + [(_BYTES[last], _BYTES[first]) for last in range(0x80, 0xC0) for first in range(0xC2, 0xF5)]
-    )
-)
+_MERGES = merges_across_characters()
+_NAMES = [name for entry in PRE_TOKENIZERS for name in entry.names]
+_SPECIAL = {"<|endoftext|>": CONTROL, "<|x|>": CONTROL}
 
 
-def _around(c: str) -> str:
-    return f"a{c}a{c}{c}1{c}1{c}{c} {c} {c}! {c}a {c}1 {c}!{c}!{c}{c}\n{c}\n !{c}  {c}A'{c}'s{c}{c}{c}"
+@pytest.mark.parametrize("name", [entry.names[0] for entry in PRE_TOKENIZERS])
+def test_words_are_those_of_llama_cpp(name: str, tmp_path: Path) -> None:
+    texts = [text for text in STRINGS if NEWER.isdisjoint(text)]
+    assert_same_as_llama(byte_level(merges=_MERGES, pre=name), [*texts, *around()], tmp_path)
 
 
-# A few characters of every category, up to Unicode 14 (newer ones are known to one side only).
-_BY_CATEGORY: dict[str, list[str]] = {}
-for _code in [*range(0xD800), *range(0xE000, 0x20000, 3), 0xE0001, 0xE0100, 0xF0000]:
-    _BY_CATEGORY.setdefault(unicodedata.category(chr(_code)), []).append(chr(_code))
-del _BY_CATEGORY["Cn"]
-_SAMPLE = [c for same in _BY_CATEGORY.values() for c in [*same[:12], *same[12 :: len(same) // 12 + 1]]]
-_DIGITS = ["1234567", "१२३४५", "12३४5", "a1234 5678", " 1 22 333 4444", "1,234.5", "x12345y", "²³¹²³¹"]
+@pytest.mark.parametrize("name", [entry.names[0] for entry in PRE_TOKENIZERS])
+def test_long_runs_of_spaces_are_cut_as_in_llama_cpp(name: str, tmp_path: Path) -> None:
+    doublings = [("Ġ" * (1 << power), "Ġ" * (1 << power)) for power in range(11)]
+    lengths = [
+        *range(1, 20),
+        *(power + more for power in (32, 64, 128, 256, 512, 1024) for more in (-1, 0, 1)),
+        768,
+        1100,
+    ]
+    texts = [f"a{' ' * length}{end}" for length in lengths for end in ("", "b", "\n", "\nb", "1", ".")]
+    assert_same_as_llama(byte_level(merges=doublings, pre=name), texts, tmp_path)
 
 
-@pytest.mark.parametrize("names", [entry.names for entry in PRE_TOKENIZERS], ids=lambda names: names[0])
-def test_words_are_those_of_llama_cpp(names: tuple[str, ...], tmp_path: Path) -> None:
-    metadata = byte_level(merges=_MERGES, pre=names[0])
-    assert_same_as_llama(metadata, [*STRINGS, *_DIGITS, *map(_around, _SAMPLE)], tmp_path)
+@pytest.mark.parametrize("name", _NAMES)
+def test_made_up_texts_get_the_ids_of_llama_cpp(name: str, tmp_path: Path) -> None:
+    metadata = byte_level(merges=_MERGES, special=_SPECIAL, pre=name)
+    assert_same_as_llama(metadata, word_strings(300, seed=_NAMES.index(name), special=[*_SPECIAL]), tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for entry in PRE_TOKENIZERS for name in entry.names[1:]])
-def test_other_names_mean_the_same_in_llama_cpp(name: str, tmp_path: Path) -> None:
-    texts = [*_DIGITS, *STRINGS[::9], *map(_around, "é中٣\u0301\u3000€")]
-    assert_same_as_llama(byte_level(merges=_MERGES, pre=name), texts, tmp_path)
-
-
-def test_whole_words_that_are_tokens_are_not_split(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", _NAMES)
+def test_whole_words_that_are_tokens_are_split_only_where_llama_cpp_does(name: str, tmp_path: Path) -> None:
     merges = [("a", "b"), ("c", "d"), ("b", "c"), ("bc", "d"), ("a", "bcd")]  # the merges alone give ab cd
-    for name, whole in (("llama-bpe", True), ("glm4", True), ("dbrx", False), ("qwen2", False)):
-        files = assert_same_as_llama(byte_level(merges=merges, pre=name), ["abcd", " abcd", "xabcd"], tmp_path)
-        assert ('"ignore_merges":true' in files.tokenizer_json) == whole
+    assert_same_as_llama(byte_level(merges=merges, pre=name), ["abcd", " abcd", "xabcd"], tmp_path)
+
+
+def test_characters_since_unicode_16_are_the_only_ones_that_differ(tmp_path: Path) -> None:
+    metadata = byte_level(merges=_MERGES, pre="deepseek-v3")
+    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    llama = LlamaVocab(write_gguf(tmp_path / "vocab.gguf", metadata))
+    try:
+        for c in sorted(NEWER)[::50]:
+            text = f"a{c}a 1{c}1 {c} !{c}! {c}!"
+            assert ours.encode(text, add_special_tokens=False).ids != llama.encode(text), f"no difference: {ord(c):X}"
+    finally:
+        llama.close()
+
+
+def test_bytes_that_are_no_text_are_read_as_replacement_characters(tmp_path: Path) -> None:
+    """llama.cpp takes bytes. The `tokenizers` library takes text: who calls it has to replace each wrong byte."""
+    metadata = byte_level(merges=_MERGES, pre="llama-bpe")
+    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    llama = ByteVocab(write_gguf(tmp_path / "vocab.gguf", metadata))
+    assert as_text(b"a\xffb \xe4\xb8 \xf0\x9f!") == "a\ufffdb \ufffd\ufffd \ufffd\ufffd!"
+    try:
+        for data in [b"a\xffb", b"\xe4\xb8", b" \x80\x801", b"\xf0\x9f!\n", *damaged(word_strings(300))]:
+            assert ours.encode(as_text(data), add_special_tokens=False).ids == llama.encode_bytes(data), data
+    finally:
+        llama.close()
 
 
 def test_bytes_without_a_token_keep_their_neighbours_apart(tmp_path: Path) -> None:
@@ -74,23 +101,39 @@ def test_gaps_that_can_matter_are_announced() -> None:
 
 
 def test_bos_is_added_by_default_where_llama_cpp_does(tmp_path: Path) -> None:
-    for name, added in (("llama-bpe", True), ("smollm", False)):
+    for name, added in (("llama-bpe", True), ("tekken", True), ("chameleon", True), ("smollm", False)):
         files = assert_same_as_llama(byte_level(pre=name), ["hi", ""], tmp_path)
+        assert files.tokenizer_config is not None
         assert files.add_bos == files.tokenizer_config["add_bos_token"] == added
         assert not assert_same_as_llama(byte_level(pre=name, add_bos_token=False), ["hi"], tmp_path).add_bos
 
 
-def test_no_name_is_llama_cpps_default_and_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", [{}, {"pre": ""}])
+def test_no_name_is_llama_cpps_default_and_a_warning(keys: dict[str, str], tmp_path: Path) -> None:
     texts = ["It's 12345 ...", "a  b1234567", "x=y;\n\n 1"]
-    files = assert_same_as_llama(byte_level(merges=_MERGES), texts, tmp_path)
+    files = assert_same_as_llama(byte_level(merges=_MERGES, **keys), texts, tmp_path)
     assert any("does not name its pre-tokenizer" in warning for warning in files.warnings)
     assert files.tokenizer_json == export_tokenizer(byte_level(merges=_MERGES, pre="default")).tokenizer_json
 
 
-def test_unknown_name_is_refused() -> None:
-    with pytest.raises(MobiusError, match="'own-bpe'") as refusal:
-        export_tokenizer(byte_level(pre="own-bpe"))
+def test_unknown_name_is_refused_with_the_nearest() -> None:
+    for name, nearest in (("lama-bpe", "llama-bpe"), ("Qwen_2", "qwen2"), ("deepseek-v4", "deepseek-v3")):
+        with pytest.raises(MobiusError, match=f"'{name}'.*not known") as refusal:
+            export_tokenizer(byte_level(pre=name))
+        assert nearest in refusal.value.hint.split(": ")[1].split(", ")
+    with pytest.raises(MobiusError, match="'§'") as refusal:
+        export_tokenizer(byte_level(pre="§"))
     assert "smollm" in refusal.value.hint
+
+
+@pytest.mark.parametrize("name", ["gemma4", "granite-embed-multi-311m", "mmbert", "sarvam-moe", "whitespace"])
+def test_names_of_vocabularies_without_bytes_are_refused(name: str) -> None:
+    with pytest.raises(MobiusError, match=f"'{name}'.*plain text, not of bytes"):
+        export_tokenizer(byte_level(pre=name))
+
+
+def test_each_name_stands_once() -> None:
+    assert len(_NAMES) == len(set(_NAMES)) == 87
 
 
 def test_patterns_that_genai_does_not_know_are_announced() -> None:

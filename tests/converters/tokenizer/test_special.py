@@ -1,5 +1,7 @@
 """Ids with a role and stop ids, against llama.cpp where it loads the file."""
 
+import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ from converters.tokenizer import export_tokenizer
 from tests.converters.tokenizer.vocab_files import (
     CONTROL,
     NORMAL,
+    UNUSED,
     USER_DEFINED,
     assert_same_as_llama,
     byte_level,
@@ -33,6 +36,10 @@ def _special(*texts: str, kind: int = CONTROL) -> dict[str, int]:
         (_special("<|end|>", "<|return|>", "<|call|>"), {"<|endoftext|>", "<|return|>", "<|call|>"}),
         (_special("<|end|>", "<|flush|>", "<|calls|>"), {"<|endoftext|>", "<|flush|>", "<|calls|>"}),
         (_special("<|tool_response>", "</s>"), {"<|endoftext|>", "<|tool_response>"}),
+        (_special("<|plamo:eos|>", "</s>"), {"<|endoftext|>", "</s>"}),
+        (_special("<|plamo:file_separator|>", kind=NORMAL), {"<|endoftext|>", "<|plamo:file_separator|>"}),
+        (_special("<|plamo:fim_prefix|>", "<|plamo:fim_suffix|>", kind=NORMAL), {"<|endoftext|>"}),
+        (_special("<|plamo:fim_middle|>", kind=NORMAL), {"<|endoftext|>"}),
         (_special("<|channel|>", "<|start|>"), {"<|endoftext|>"}),
     ],
 )  # fmt: skip
@@ -50,6 +57,44 @@ def test_stops_by_key(key: str, tmp_path: Path) -> None:
     metadata = byte_level(pre="gpt-2", **{key: 65})
     files = assert_same_as_llama(metadata, ["a"], tmp_path)
     assert files.eos_token_ids == (metadata["tokenizer.ggml.eos_token_id"], 65)
+
+
+# What llama.cpp looks for, and what only looks like it: ends of turns in other templates, roles, names of languages.
+_TEXTS = re.findall(
+    r"\S+",
+    "<|eot_id|> <|im_end|> <|end|> <|return|> <|call|> <|flush|> <|calls|> <end_of_turn> <|endoftext|> </s> <|eom_id|> "
+    "<EOT> _<EOT> [EOT] [EOS] <|end_of_text|> <end_of_utterance> <eos> <turn|> <|tool_response> "
+    "<｜end▁of▁sentence｜> [e~[ <|ifm|im_end|> <|plamo:eos|> <|END_OF_TURN_TOKEN|> <|eot|> <|end_of_turn|> <|eos|> "
+    "<|endofturn|> <|turn_end|> <|role_end|> <seed:eos> <|EOT|> <|endofresponse|> <s> <unk> [PAD] <|fim_pad|> <PAD> "
+    "<fim-pad> <fim_pad> <|fim_repo|> <|repo_name|> <fim-repo> <REPO> <reponame> <|file_sep|> <|plamo:file_separator|> "
+    "<|channel|> <|message|> <|start|> <|constrain|> <|im_start|> <|im_sep|> <bos> <|code_prefix|> <unused1> EOS",
+)
+
+
+@pytest.mark.parametrize("kind", [NORMAL, CONTROL, USER_DEFINED, UNUSED])
+def test_every_text_alone(kind: int, tmp_path: Path) -> None:
+    for text in _TEXTS:
+        metadata = byte_level(special={"<zz>": CONTROL, text: kind}, pre="gpt-2")
+        assert_same_as_llama(metadata, [f"a{text}b"], tmp_path)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_texts_together(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    special = {"<zz>": CONTROL}
+    special |= {text: rng.choice([NORMAL, CONTROL, USER_DEFINED]) for text in rng.sample(_TEXTS, 8)}
+    named = [rng.randrange(256, 256 + len(special)) for _ in range(3)]
+    keys = dict(zip(rng.sample(["eot_token_id", "eom_token_id", "fim_pad_token_id"], 3), named, strict=True))
+    metadata = byte_level(special=special, pre="gpt-2", **(keys if seed % 2 else {}))
+    if any("by chance" in warning for warning in export_tokenizer(metadata).warnings):
+        pytest.skip("two texts for one role: llama.cpp takes one of them by chance")
+    assert_same_as_llama(metadata, [], tmp_path)
+
+
+def test_two_texts_for_one_role_are_announced() -> None:
+    files = export_tokenizer(byte_level(special=_special("<|fim_pad|>", "<PAD>"), pre="gpt-2"))
+    assert "'<|fim_pad|>' and '<PAD>'" in files.warnings[0]
+    assert len(files.eos_token_ids) == 2
 
 
 def test_stop_by_key_may_have_id_zero(tmp_path: Path) -> None:

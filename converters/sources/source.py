@@ -1,0 +1,17 @@
+"""What a model can be converted from: a GGUF file, or a folder made from one."""
+
+from pathlib import Path
+
+from converters.sources.folder import ModelFolder
+from converters.sources.gguf_file import GgufFile
+
+Source = GgufFile | ModelFolder
+
+
+def open_source(path: Path) -> Source:
+    """Open a file or a folder; close it, or use it as a context manager.
+
+    Raises:
+        MobiusError: it is neither, is damaged, or is a folder that cannot be rewritten.
+    """
+    return ModelFolder.open(path) if path.is_dir() else GgufFile.open(path)

@@ -1,0 +1,26 @@
+"""The merges that a file lists, one a line: `tokenizer.ggml.merges`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from converters.tokenizer.vocabulary import KEY
+from repack.errors import MobiusError
+
+
+def read_merges(metadata: Mapping[str, Any], ids: Mapping[str, int], warnings: list[str]) -> list[tuple[int, int]]:
+    """Ids of the two tokens of each merge; those that name no tokens are left out, and counted in a warning."""
+    lines = metadata.get(KEY + "merges")
+    if lines is None:
+        raise MobiusError("the file has a BPE vocabulary but no merges (tokenizer.ggml.merges)")
+    merges: dict[tuple[int, int], None] = {}
+    unusable = 0
+    for line in lines:
+        cut = line.find(" ", 1)
+        left, right = line[:cut], line[cut + 1 :]
+        if cut > 0 and left in ids and right in ids and left + right in ids:
+            merges.setdefault((ids[left], ids[right]))  # of equal merges the first counts
+        else:
+            unusable += 1
+    if unusable:
+        warnings.append(f"{unusable} merges name tokens that are not in the vocabulary: left out")
+    return list(merges)

@@ -1,0 +1,109 @@
+"""llama.cpp's real vocabularies, with the vectors that come with them and many more texts.
+
+`scripts/fetch_vocabs.py` fetches the files; without them these tests are skipped.
+"""
+
+import itertools
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+
+from converters.sources.gguf_file import GgufFile
+from converters.tokenizer import TokenizerFiles, export_tokenizer
+from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
+from tests.converters.tokenizer.pre_strings import NEWER, word_strings
+from tests.converters.tokenizer.strings import STRINGS
+
+FOLDER = Path(os.environ.get("MOBIUS_VOCABS") or Path.home() / ".cache" / "mobius-vocabs")
+PATHS = sorted(FOLDER.glob("ggml-vocab-*.gguf"))
+SEPARATOR = "\n__ggml_vocab_test__\n"
+TEXTS = 2000
+
+
+def _special_before_space(text: str) -> bool:
+    return bool(re.search(r"[>\]][ \t-\r]*[^\S \t-\r]", text))
+
+
+def _two_marks(text: str) -> bool:
+    return any(unicodedata.category(b)[0] == "M" and not a.isascii() for a, b in itertools.pairwise(text))
+
+
+# Texts of which some get other ids than in llama.cpp, by file; all others are equal. `convert` warns of the second.
+DIFFERENCES: dict[str, Callable[[str], bool]] = {
+    # Special tokens swallow the white space that follows; llama.cpp looks at ASCII only.
+    "ggml-vocab-phi-3": _special_before_space,
+    # The character map knows letters with one mark; which of two goes into the letter is another question.
+    "ggml-vocab-nomic-bert-moe": _two_marks,
+}
+
+
+@dataclass(frozen=True)
+class Vocab:
+    """One file, exported, beside llama.cpp's reading of it."""
+
+    path: Path
+    kind: str
+    files: TokenizerFiles
+    ours: Tokenizer
+    llama: ByteVocab
+
+    def differing(self, texts: list[str]) -> list[str]:
+        """Texts with other ids than in llama.cpp."""
+        ids = self.ours.encode_batch(texts, add_special_tokens=False)
+        return [text for text, encoded in zip(texts, ids, strict=True) if encoded.ids != self.llama.encode(text)]
+
+    def special(self) -> list[str]:
+        """Some tokens that are found in the text before anything else, also ones that the model never writes."""
+        found = sorted(token.content for token in self.ours.get_added_tokens_decoder().values())
+        return found[:: len(found) // 40 + 1]
+
+
+@pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.stem.removeprefix("ggml-vocab-"))
+def vocab(request: pytest.FixtureRequest) -> Iterator[Vocab]:
+    with GgufFile.open(request.param) as source:
+        kind = str(source.metadata["tokenizer.ggml.model"])
+        files = export_tokenizer(source.metadata)
+    llama = ByteVocab(request.param)
+    yield Vocab(request.param, kind, files, Tokenizer.from_str(str(files.tokenizer_json)), llama)
+    llama.close()
+
+
+def test_vectors(vocab: Vocab) -> None:
+    inputs, outputs = (vocab.path.with_name(f"{vocab.path.name}{end}") for end in (".inp", ".out"))
+    if not inputs.exists():
+        pytest.skip("no vectors for this vocabulary")
+    texts = inputs.read_bytes().decode().removesuffix(SEPARATOR).split(SEPARATOR)
+    wanted = [[int(number) for number in line.split()] for line in outputs.read_text().splitlines()]
+    assert len(texts) >= 46
+    for text, ids in zip(texts, wanted, strict=True):
+        assert vocab.ours.encode(text, add_special_tokens=False).ids == ids, repr(text)
+
+
+def test_texts(vocab: Vocab) -> None:
+    assert not vocab.differing([text for text in STRINGS if NEWER.isdisjoint(text)])
+
+
+def test_made_up_texts(vocab: Vocab) -> None:
+    differing = vocab.differing(word_strings(TEXTS, special=vocab.special()))
+    known = DIFFERENCES.get(vocab.path.stem, lambda text: False)
+    assert not [text for text in differing if not known(text)]
+
+
+def test_special_tokens_around_a_text(vocab: Vocab) -> None:
+    for text in STRINGS[::7]:
+        assert vocab.ours.encode(text).ids == vocab.llama.encode(text, add_special=True), repr(text)
+    assert vocab.files.add_bos == vocab.llama.add_bos
+    assert set(vocab.files.eos_token_ids) == vocab.llama.stops()
+
+
+def test_bytes_that_are_no_text(vocab: Vocab) -> None:
+    if vocab.kind != "gpt2":
+        pytest.skip("this kind has tokens for such bytes, which no text contains")
+    for data in damaged(word_strings(500)):
+        assert vocab.ours.encode(as_text(data), add_special_tokens=False).ids == vocab.llama.encode_bytes(data), data
