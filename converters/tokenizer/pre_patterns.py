@@ -21,7 +21,8 @@ DIGIT = r"\p{N}"
 DIGITS = r"\p{N}+"
 UP_TO_3_DIGITS = r"\p{N}{1,3}"
 THREE_ASCII_DIGITS = "[0-9][0-9][0-9]"
-# Every three digits from the right, each group with what comes before it since the last one.
+# Every three digits from the right, each group with what comes before it since the last one. The second part
+# matches nothing new, but ends the search where there are no more digits.
 DIGITS_FROM_THE_RIGHT = r"\P{N}*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))|\P{N}+"
 # Places to cut at: nothing is matched.
 BEFORE_GROUPS_OF_3 = "(?=([0-9]{3})+(?![0-9]))"

@@ -23,6 +23,10 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     normal = types == TokenType.NORMAL
     if scores is None or not np.isfinite(scores).all() or not normal.any():
         raise MobiusError("a Unigram vocabulary needs normal tokens, and a finite score for each token (scores)")
+    warnings.append(
+        "onnxruntime-genai's Unigram tokenizer merges spaces and takes special tokens in a text for text, "
+        "for example 'a  </s>': encode with the tokenizers library"
+    )
     usable, names = _usable_pieces(vocabulary, types, scores)
     add_prefix = bool(metadata.get(KEY + "add_space_prefix", False))
     steps = _space_normalizers(add_prefix, bool(metadata.get(KEY + "remove_extra_whitespaces", False)))

@@ -1,0 +1,114 @@
+"""Text as it streams: whole characters only, whatever tokens they are cut into."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from converters.tokenizer import export_tokenizer
+from mobius_cli.runtime.pieces import Pieces
+from mobius_cli.runtime.text import TextCodec
+from repack.errors import InputError
+from tests.converters.tokenizer.llama_pieces import PieceVocab
+from tests.converters.tokenizer.strings import STRINGS
+from tests.converters.tokenizer.vocab_files import CONTROL, USER_DEFINED, byte_level, sentencepiece, write_gguf
+from tests.converters.tokenizer.vocab_kinds import spaced_bpe, unigram, wordpiece
+
+_SPECIAL = {"<s>": CONTROL, "</s>": CONTROL, "<é>": USER_DEFINED}
+KINDS: dict[str, dict[str, Any]] = {
+    "byte level": byte_level(merges=[("Ġ", "ð"), ("ð", "Ł"), ("a", "b")], special=_SPECIAL, pre="gpt-2"),
+    "SentencePiece": sentencepiece({"ab": -1.0, "a": -2.0, "b": -3.0, "▁": -4.0, "▁ab": -1.5, "é": -5.0}),
+    "no prefix": sentencepiece({"ab": -1.0, "a": -2.0, "b": -3.0, "▁": -4.0, "▁▁": -1.5}, add_space_prefix=False),
+    "BPE": spaced_bpe(["ab ab\n"], count=2),
+    "Unigram": unigram(["ab ab é"], add_space_prefix=True),
+    "WordPiece": wordpiece(["ab é"]),
+}
+
+
+def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, Pieces]:
+    content = export_tokenizer(metadata).tokenizer_json
+    assert content is not None
+    tokenizer = Tokenizer.from_str(content)
+    return tokenizer, Pieces(tokenizer)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_are_those_of_llama_cpp(kind: str, tmp_path: Path) -> None:
+    _, pieces = _pieces(KINDS[kind])
+    llama = PieceVocab(write_gguf(tmp_path / "vocab.gguf", KINDS[kind]))
+    unused = 5
+    types = KINDS[kind]["tokenizer.ggml.token_type"].tolist()
+    for token, text in enumerate(KINDS[kind]["tokenizer.ggml.tokens"]):
+        if types[token] != unused:  # no text in llama.cpp
+            assert pieces.of(token) == llama.piece(token), text
+    llama.close()
+
+
+@pytest.mark.parametrize("kind", ["byte level", "SentencePiece", "no prefix"])
+def test_a_stream_is_the_text(kind: str) -> None:
+    tokenizer, pieces = _pieces(KINDS[kind])
+    for text in STRINGS:
+        stream = pieces.stream()
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        parts = [stream(token) for token in ids]
+        assert "".join(parts) == tokenizer.decode(ids)
+        assert "\ufffd" not in "".join(parts) or "\ufffd" in text
+        assert all(part == "" or part.isprintable() or part in text.replace("▁", " ") for part in parts)
+
+
+@pytest.mark.parametrize("kind", ["byte level", "SentencePiece", "BPE"])
+def test_tokens_at_random(kind: str) -> None:
+    """Also bytes that are no UTF-8, alone and after whole characters: nothing fails, nothing is said twice."""
+    tokenizer, pieces = _pieces(KINDS[kind])
+    rng = random.Random(0)
+    for _ in range(300):
+        ids = [rng.randrange(tokenizer.get_vocab_size() + 3) for _ in range(rng.randint(1, 12))]
+        stream = pieces.stream()
+        text = "".join(stream(token) for token in ids)
+        added = tokenizer.get_added_tokens_decoder()
+        whole = b"".join(pieces.of(i) for i in ids if i not in added or not added[i].special)
+        whole = whole.removeprefix(b" ") if kind == "SentencePiece" else whole
+        assert whole.decode(errors="replace").startswith(text)
+
+
+def test_characters_wait_for_their_last_byte() -> None:
+    tokenizer, pieces = _pieces(KINDS["SentencePiece"])
+    stream = pieces.stream()
+    ids = [tokenizer.token_to_id(f"<0x{byte:02X}>") for byte in "é€😀".encode()]
+    assert [stream(token) for token in ids] == ["", "é", "", "", "€", "", "", "", "😀"]
+
+
+def test_broken_bytes_end_where_the_next_token_begins() -> None:
+    """The decoder of `tokenizers` takes back the whole character that it gave before, and fails."""
+    tokenizer, pieces = _pieces(KINDS["SentencePiece"])
+    stream = pieces.stream()
+    ids = [
+        *(tokenizer.token_to_id(f"<0x{byte:02X}>") for byte in (0xC3, 0xA9, 0xE2)),
+        *2 * [tokenizer.token_to_id("a")],
+    ]
+    assert [stream(token) for token in ids] == ["", "é", "", "\ufffda", "a"]
+
+
+def test_only_the_first_space_is_left_out() -> None:
+    tokenizer, pieces = _pieces(KINDS["SentencePiece"])
+    stream = pieces.stream()
+    ids = [tokenizer.token_to_id(text) for text in ("<s>", "▁ab", "▁ab", "</s>", "▁", "ab")]
+    assert [stream(token) for token in ids] == ["", "ab", " ab", "", " ", "ab"]
+
+
+def test_a_folder_that_lost_its_tokenizer_is_not_one_without(tmp_path: Path) -> None:
+    (tmp_path / "mobius.json").write_text('{"files": {"tokenizer.json": 5}}')
+    with pytest.raises(InputError, match="is missing"):
+        TextCodec(tmp_path)
+    (tmp_path / "tokenizer.json").write_text("{xxx}")
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    with pytest.raises(InputError, match="the tokenizer cannot be read"):
+        TextCodec(tmp_path)
+    (tmp_path / "mobius.json").write_text('{"files": {}}')
+    (tmp_path / "tokenizer.json").unlink()
+    with pytest.raises(InputError, match="has no tokenizer: its model takes ids"):
+        TextCodec(tmp_path)
+    with pytest.raises(InputError, match="is not a folder"):
+        TextCodec(tmp_path / "nowhere")
