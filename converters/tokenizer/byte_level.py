@@ -16,11 +16,8 @@ _USED_BYTES = frozenset([*range(0xC0), *range(0xC2, 0xF1), 0xF3, 0xF4])
 
 def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
     pre_tokenizer = _pre_tokenizer(metadata, warnings)
-    if not pre_tokenizer.loads_in_genai:
-        warnings.append(
-            f"onnxruntime-genai does not load the pre-tokenizer '{pre_tokenizer.names[0]}': "
-            "encode with the tokenizers library"
-        )
+    if pre_tokenizer.genai_warning is not None:
+        warnings.append(pre_tokenizer.genai_warning)
     splits = [_split("Regex", pattern) for pattern in pre_tokenizer.patterns]
     splits += _cuts_at_missing_bytes(vocabulary, warnings)
     return Algorithm(

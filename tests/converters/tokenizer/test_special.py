@@ -92,6 +92,12 @@ def test_texts_together(seed: int, tmp_path: Path) -> None:
     assert_same_as_llama(metadata, [], tmp_path)
 
 
+def test_a_text_that_ends_generation_may_be_a_normal_token(tmp_path: Path) -> None:
+    metadata = byte_level(special={"<|plamo:eos|>": CONTROL, "</s>": CONTROL}, pre="gpt-2")
+    files = assert_same_as_llama(metadata, ["a</s>b"], tmp_path)
+    assert files.eos_token_ids == (metadata["tokenizer.ggml.eos_token_id"],)
+
+
 def test_two_texts_for_one_role_are_announced() -> None:
     files = export_tokenizer(byte_level(special=_special("<|fim_pad|>", "<PAD>"), pre="gpt-2"))
     assert "'<|fim_pad|>' and '<PAD>'" in files.warnings[0]

@@ -65,6 +65,12 @@ def test_unknown_characters_are_one_token_where_they_touch(tmp_path: Path) -> No
     assert not compare(metadata, ["a中中b", "中", "a 中 中 b", "😀<user>😀"], tmp_path)[1]
 
 
+def test_user_defined_tokens_that_the_map_makes_cost_nothing(tmp_path: Path) -> None:
+    metadata = unigram(["A cA AcA"], count=20, precompiled_charsmap=compile_charsmap(SINGLES))
+    metadata["tokenizer.ggml.tokens"][4] = "cAcA"
+    assert not compare(metadata, ["ｃＡｃＡ", "cAcA", "Ａ ｃＡｃＡｃA", "ccAｃＡA"], tmp_path)[1]
+
+
 def test_ends_of_texts(tmp_path: Path) -> None:
     for keys in ({"add_eos_token": False}, {"add_bos_token": True, "bos_token_id": 0}):
         files, differing = compare(unigram(["ab"], **keys), ["ab", ""], tmp_path)
