@@ -25,7 +25,7 @@ def unigram(texts: Sequence[str], *, count: int = 2000, **keys: Any) -> dict[str
     fillers = {"[PAD1]": UNUSED, "[PAD2]": UNUSED, "▁unused": UNUSED}
     rng = random.Random(1)
     pieces = [p for p in grams([t.replace(" ", "▁") for t in texts], count) if p not in special and p not in fillers]
-    scores = [0.0] * len(special) + [rng.uniform(-14, -2) for _ in pieces] + [-10000.0, -10000.0, -3.0]
+    scores = [0.0, 0.0, 0.0, 0.0, -1000.0] + [rng.uniform(-14, -2) for _ in pieces] + [-10000.0, -10000.0, -3.0]
     types = {**special, **dict.fromkeys(pieces, NORMAL), **fillers}
     return _metadata("t5", types, scores=np.array(scores, np.float32), **keys)
 
