@@ -43,17 +43,18 @@ class Target:
     dequantize: bool = False
 
 
+CPU_DTYPES = {
+    "float32": "",
+    "float16": "",
+    "bfloat16": "ONNX Runtime has no bfloat16 kernels on the CPU; use float32 or float16",
+}
 TARGETS: dict[str, Target] = {
     "onnx": Target(
         name="onnx",
         description="any runtime: standard ONNX operators only, weights behind DequantizeLinear",
         provider="CPUExecutionProvider",
         device="cpu",
-        dtypes={
-            "float32": "",
-            "float16": "",
-            "bfloat16": "ONNX Runtime has no bfloat16 kernels on the CPU; use float32 or float16",
-        },
+        dtypes=CPU_DTYPES,
         dtype="float32",
         accuracy_level=4,
         head_dim_multiple=1,
@@ -74,11 +75,7 @@ TARGETS: dict[str, Target] = {
         description="ONNX Runtime on x64 or ARM CPUs; MatMulNBits, GroupQueryAttention",
         provider="CPUExecutionProvider",
         device="cpu",
-        dtypes={
-            "float32": "",
-            "float16": "",
-            "bfloat16": "ONNX Runtime has no bfloat16 kernels on the CPU; use float32 or float16",
-        },
+        dtypes=CPU_DTYPES,
         dtype="float32",
         accuracy_level=4,
         head_dim_multiple=8,

@@ -45,7 +45,7 @@ def write_matrices(name: str, folder: Path, storage: str, count: int, plain: boo
     from converters.onnx_file import write_graph
     from converters.quantized import Part, emit_quantized
     from converters.report import TensorRecord
-    from converters.spec import ModelSpec
+    from converters.spec import ModelSpec, Norm
     from converters.target import choose_target
     from repack.block_quantized import BlockQuantized, layout_of
     from repack.registry import QUANT_TYPES
@@ -58,7 +58,7 @@ def write_matrices(name: str, folder: Path, storage: str, count: int, plain: boo
     rng = np.random.default_rng(0)
     raw = rng.integers(0, 64, (SIZE, SIZE // weights * size), dtype=np.uint8)  # small bytes: finite scales
     target, graph = choose_target("cpu", storage=storage), Graph("bench")
-    builder = Builder(graph, None, ModelSpec("", "", 1, 1, 1, 1e-5, (), True), target, 1)  # type: ignore[arg-type]
+    builder = Builder(graph, None, ModelSpec("", "", 1, 1, 1, Norm("rms", 1e-5), ()), target, 1)  # type: ignore[arg-type]
     x = graph.input("x", "float32", ("tokens", SIZE))
     for index in range(count):
         record = TensorRecord(f"w{index}", name, (SIZE, SIZE), raw.nbytes)

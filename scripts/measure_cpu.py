@@ -52,7 +52,7 @@ def measure_folders(model: Path, work: Path, threads: int) -> list[list[str]]:
     rows = []
     for storage in ("fast", "small"):
         folder = work / storage
-        command = [sys.executable, "-m", "mobius_cli", "convert", str(model), "-o", str(folder)]
+        command = [sys.executable, "-m", "mobius_cli", "convert", str(model), "-o", str(folder), "--ep", "cpu"]
         _, wall, cpu, peak = run_measured([*command, "--storage", storage, "--force"])
         sizes = {p.name: p.stat().st_size for p in folder.iterdir()}
         weights = sizes["model.onnx"] + sizes["model.onnx_data"]

@@ -23,8 +23,9 @@ def profile(folder: Path, ep: str, threads: int, depth: int, steps: int) -> list
     """Events of a profile of `steps` single tokens after `depth` others."""
     import onnxruntime as ort
 
+    from converters.package import read_manifest
     from converters.target import TARGETS
-    from mobius_cli.runtime.decoding import Decoding
+    from mobius_cli.runtime.decoding import Decoding, GrowingDecoding
 
     target = TARGETS[ep]
     options = ort.SessionOptions()
@@ -34,7 +35,11 @@ def profile(folder: Path, ep: str, threads: int, depth: int, steps: int) -> list
     with tempfile.TemporaryDirectory() as name:
         options.profile_file_prefix = f"{name}/profile"
         session = ort.InferenceSession(str(folder / "model.onnx"), options, providers=[target.provider])
-        decoding = Decoding(session, depth + steps, target.device, last_logits=False)
+        decoding: Decoding | GrowingDecoding
+        if TARGETS[read_manifest(folder)["target"]["name"]].standard:
+            decoding = GrowingDecoding(session, target.device, last_logits=False)
+        else:
+            decoding = Decoding(session, depth + steps, target.device, last_logits=False)
         decoding.run([1] * depth)
         for _ in range(steps):
             decoding.run([1])

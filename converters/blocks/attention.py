@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from converters.blocks.cached_attention import Heads, cached_attention
-from converters.blocks.grown_attention import grown_attention
+from converters.blocks.attended import attended
+from converters.blocks.cached_attention import Heads
 from converters.blocks.linear import linear, stackable, stacked_linear
 from converters.blocks.norm import norm, norm_of_each
 from converters.blocks.rope import rotate, split_half_order
@@ -45,8 +45,7 @@ def attention(b: Builder, x: Value, mixer: Attention, prefix: str, attend: Atten
                 q, k = _norm_heads(b, q, k, mixer, prefix)
         if mixer.temperature is not None:
             q = _sharpen(b, q, mixer.temperature, attend)
-        attend_to = grown_attention if b.target.standard else cached_attention
-        y = attend_to(b, q, k, v, heads, attend)
+        y = attended(b, q, k, v, heads, attend)
         width = mixer.heads * mixer.value_dim
         if mixer.sub_norm:
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)

@@ -31,8 +31,9 @@ def _rows_of(b: Builder, name: str, rows: int, index: Value) -> Value:
     if isinstance(matrix, DenseMatrix):
         result: Value = b.graph.op("Gather", matrix.value, index, axis=0)
         return result
-    gather = _gather_dequantized if isinstance(matrix, QdqMatrix) else _gather_quantized
-    return gather(b, matrix, index)  # type: ignore[arg-type]
+    if isinstance(matrix, QdqMatrix):
+        return _gather_dequantized(b, matrix, index)
+    return _gather_quantized(b, matrix, index)
 
 
 def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> Value:

@@ -1,7 +1,7 @@
 """Multi-head latent attention, unfolded into ordinary heads (MiniCPM3)."""
 
-from converters.blocks.cached_attention import Heads, cached_attention
-from converters.blocks.grown_attention import grown_attention
+from converters.blocks.attended import attended
+from converters.blocks.cached_attention import Heads
 from converters.blocks.linear import linear
 from converters.blocks.norm import norm
 from converters.blocks.rope import rotate
@@ -34,8 +34,7 @@ def latent_attention(b: Builder, x: Value, mixer: LatentAttention, prefix: str, 
         q = g.op("Reshape", g.op("Concat", q_nope, q_turned, axis=-1), g.ints(0, 0, count * dim))
         k = g.op("Reshape", g.op("Concat", k_nope, k_turned, axis=-1), g.ints(0, 0, count * dim))
         v = g.op("Reshape", v, g.ints(0, 0, count * value))
-        attend_to = grown_attention if b.target.standard else cached_attention
-        y = attend_to(b, q, k, v, Heads(count, count, dim, value, mixer.scale), attend)
+        y = attended(b, q, k, v, Heads(count, count, dim, value, mixer.scale), attend)
         return linear(b, y, f"{prefix}.attn_output", hidden, count * value)
 
 

@@ -16,7 +16,7 @@ from converters.graph import Graph
 from converters.onnx_file import write_graph
 from converters.quantized import Part, QuantizedMatrix, emit_quantized
 from converters.report import TensorRecord
-from converters.spec import ModelSpec
+from converters.spec import ModelSpec, Norm
 from converters.target import choose_target
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.registry import QUANT_TYPES
@@ -27,7 +27,7 @@ LEVELS = {
     "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
-SPEC = ModelSpec("test", "llama", 1, 1, 1, 1e-5, (), True)
+SPEC = ModelSpec("test", "llama", 1, 1, 1, Norm("rms", 1e-5), ())
 ROWS, BLOCKS = 21, 3  # odd counts; several rows, so that a row's padding shows
 
 

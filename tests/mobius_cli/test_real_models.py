@@ -13,6 +13,7 @@ import pytest
 from converters.sources.gguf_file import GgufFile
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
+from tests.genai import genai_greedy
 from tests.mobius_cli.test_convert import mobius
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("real")]
@@ -104,15 +105,7 @@ def test_storages_give_the_same_tokens_as_genai(folders: dict[tuple[str, str], P
     assert ours == list(OnnxModel(folder, threads=1, last_logits=True).greedy(ids, 24))
     model = og.Model(str(folder))
     assert og.Tokenizer(model).encode(PROMPT).tolist() == ids[len(ids) - len(og.Tokenizer(model).encode(PROMPT)) :]
-    params = og.GeneratorParams(model)
-    params.set_search_options(max_length=len(ids) + len(ours), do_sample=False)
-    generator = og.Generator(model, params)
-    generator.append_tokens(ids)
-    theirs = []
-    while not generator.is_done() and len(theirs) < len(ours):
-        generator.generate_next_token()
-        theirs.append(int(generator.get_next_tokens()[0]))
-    assert theirs == ours
+    assert genai_greedy(folder, ids, len(ours)) == ours
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -10,6 +10,7 @@ import pytest
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
 from tests.converters.test_portable import feeds_of, optimized
+from tests.genai import genai_greedy
 from tests.mobius_cli.test_convert import mobius
 from tests.openvino_child import openvino_logits
 
@@ -61,19 +62,10 @@ def test_openvino_agrees(folders: dict[str, Path], name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_genai_agrees(folders: dict[str, Path], name: str) -> None:
-    og = pytest.importorskip("onnxruntime_genai")
+    pytest.importorskip("onnxruntime_genai")
     ids = TextCodec(folders[name]).encode(PROMPT)
     ours = list(OnnxModel(folders[name], threads=1).greedy(ids, 16))
-    model = og.Model(str(folders[name]))
-    params = og.GeneratorParams(model)
-    params.set_search_options(max_length=len(ids) + len(ours), do_sample=False)
-    generator = og.Generator(model, params)
-    generator.append_tokens(ids)
-    theirs = []
-    while not generator.is_done() and len(theirs) < len(ours):
-        generator.generate_next_token()
-        theirs.append(int(generator.get_next_tokens()[0]))
-    assert theirs == ours
+    assert genai_greedy(folders[name], ids, len(ours)) == ours
 
 
 @pytest.mark.parametrize(("name", "exact"), [("smollm2", True), ("smollm2", False), ("gemma", False)])
