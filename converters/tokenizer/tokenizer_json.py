@@ -1,11 +1,15 @@
 """The text of `tokenizer.json`."""
 
 import json
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from converters.tokenizer.algorithm import Algorithm, Json
 from converters.tokenizer.decimals import exact_decimals
 from converters.tokenizer.vocabulary import Vocabulary
+
+_CHUNK = 1 << 14
 
 
 def tokenizer_json(
@@ -33,25 +37,29 @@ def tokenizer_json(
         "model": model,
     }
     # The long parts are put together from quoted tokens: encoding them as objects takes far longer.
-    return f"{_dump(whole)[:-2]},{_long_parts(tokens, algorithm)}}}}}"
+    parts = [_dump(whole)[:-2].encode(), *_long_parts(tokens, algorithm)]
+    return (b",".join(parts) + b"}}").decode()
 
 
-def _long_parts(tokens: list[str], algorithm: Algorithm) -> str:
+def _long_parts(tokens: list[str], algorithm: Algorithm) -> Iterator[bytes]:
     # No quoted text contains a line feed, so the encoder's list can be cut there.
     quoted = json.dumps(tokens, ensure_ascii=False, separators=("\n", ":"))[1:-1].split("\n")
     if algorithm.scores is not None:
         scores = exact_decimals(algorithm.scores)
-        pairs = ",".join([f"[{text},{score}]" for text, score in zip(quoted, scores, strict=True)])
-        return f'"vocab":[{pairs}]'
-    vocab = ",".join([f"{text}:{i}" for i, text in enumerate(quoted)])
+        yield b'"vocab":[%b]' % _joined(f"[{text},{score}]" for text, score in zip(quoted, scores, strict=True))
+        return
+    yield b'"vocab":{%b}' % _joined(f"{text}:{i}" for i, text in enumerate(quoted))
     if algorithm.merges is None:
-        return f'"vocab":{{{vocab}}}'
+        return
     if _must_be_pairs(tokens, algorithm.merges):
-        pairs = ",".join([f"[{quoted[left]},{quoted[right]}]" for left, right in algorithm.merges])
+        yield b'"merges":[%b]' % _joined(f"[{quoted[left]},{quoted[right]}]" for left, right in algorithm.merges)
     else:
-        heads, tails = [text[:-1] for text in quoted], [text[1:] for text in quoted]
-        pairs = ",".join([f"{heads[left]} {tails[right]}" for left, right in algorithm.merges])
-    return f'"vocab":{{{vocab}}},"merges":[{pairs}]'
+        yield b'"merges":[%b]' % _joined(f"{quoted[left][:-1]} {quoted[right][1:]}" for left, right in algorithm.merges)
+
+
+def _joined(items: Iterator[str]) -> bytes:
+    """With commas between. By chunks, and as UTF-8: as one text an emoji makes each character take four bytes."""
+    return b",".join(iter(lambda: ",".join(islice(items, _CHUNK)).encode(), b""))
 
 
 def _must_be_pairs(tokens: list[str], merges: list[tuple[int, int]]) -> bool:
