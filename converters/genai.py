@@ -88,8 +88,9 @@ def _head_numbers(plan: Plan) -> tuple[int, int, int]:
 
 
 def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:
-    """`generation_config.json`: greedy, with every id that ends a turn."""
-    return {"do_sample": False, **_token_ids(tokens)}
+    """`generation_config.json`: greedy, with every id that ends a turn, and those that must never be generated."""
+    suppressed = {"suppress_tokens": list(tokens.suppress_token_ids)} if tokens.suppress_token_ids else {}
+    return {"do_sample": False, **_token_ids(tokens), **suppressed}
 
 
 def _token_ids(tokens: TokenizerFiles) -> dict[str, Any]:

@@ -72,9 +72,14 @@ def _no_space(destination: Path, needed: int, free: int) -> MobiusError:
     )
 
 
+def files_in(folder: Path) -> list[Path]:
+    """All files, also in inner folders, by name."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
 def _sync(folder: Path) -> None:
     """Bring all files to the disk before their folder gets its final name."""
-    for path in folder.iterdir():
+    for path in files_in(folder):
         with path.open("rb") as file:
             os.fsync(file.fileno())
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from converters import genai
 from converters.origin import origins, recall_roundings, tokenizer_of
-from converters.package import DATA, MANIFEST, MODEL, OnTensor, new_folder, write_json
+from converters.package import DATA, MANIFEST, MODEL, OnTensor, files_in, new_folder, write_json
 from converters.plan import Plan
 from converters.report import Rounding, sum_roundings
 from converters.sources.kept_metadata import kept_metadata
 from converters.tokenizer.export import TokenizerFiles
-from converters.tokenizer.stored import token_ids
+from converters.tokenizer.stored import token_ids, write_tokenizer
 
 PRODUCER = "mobius-cli"
 
@@ -56,14 +56,14 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
     with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
         hashing = pool.submit(origins, plan.source)
         tokens = tokenizer_of(plan.source)
-        _write_tokenizer(work, tokens)
+        write_tokenizer(work, tokens)
         write_json(work / "genai_config.json", genai.genai_config(plan, tokens))
         write_json(work / "config.json", genai.hugging_face_config(plan, tokens))
         write_json(work / "generation_config.json", genai.generation_config(tokens))
         parts = hashing.result()
         _write_model(plan, work, parts[0]["sha256"], on_tensor)
         recall_roundings(plan)
-        files = {path.name: path.stat().st_size for path in sorted(work.iterdir())}
+        files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
         write_json(work / MANIFEST, _manifest(plan, parts, tokens, files))
         files[MANIFEST] = (work / MANIFEST).stat().st_size
     return Result(
@@ -73,14 +73,6 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         sum_roundings(plan.weights.records.values()),
         (*plan.warnings, *tokens.warnings),
     )
-
-
-def _write_tokenizer(work: Path, tokens: TokenizerFiles) -> None:
-    if tokens.tokenizer_json is not None and tokens.tokenizer_config is not None:
-        (work / "tokenizer.json").write_text(tokens.tokenizer_json, encoding="utf-8")
-        write_json(work / "tokenizer_config.json", tokens.tokenizer_config)
-    if tokens.chat_template is not None:
-        (work / "chat_template.jinja").write_text(tokens.chat_template, encoding="utf-8")
 
 
 def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None) -> None:

@@ -117,16 +117,17 @@ def run(
     folder: opt.Folder,
     prompt: Annotated[str, typer.Option("--prompt", "-p", help="What to say; - reads it from stdin.")],
     tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Most tokens to generate.")] = 128,
-    raw: Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.")] = False,
-    system: Annotated[str | None, typer.Option("--system", help="System message.", show_default=False)] = None,
+    raw: opt.Raw = False,
+    system: opt.System = None,
+    template: opt.ChatTemplate = None,
     ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
     as_json: opt.Json = False,
 ) -> None:
     """Generate text with a converted folder, greedily, as it comes."""
-    from mobius_cli.run import run_prompt
+    from mobius_cli.run import Request, run_prompt
 
-    run_prompt(folder, prompt, Output(as_json), tokens=tokens, raw=raw, system=system, ep=ep, threads=threads)
+    run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads), Output(as_json))
 
 
 @app.command()

@@ -7,6 +7,7 @@ from converters.pipeline import Result, convert
 from converters.plan import make_plan
 from converters.sources.source import open_source
 from converters.target import choose_target
+from converters.tokenizer.stored import TOKENIZER
 from mobius_cli.output import Output, megabytes
 from mobius_cli.roundings import rounding_lines
 
@@ -72,4 +73,5 @@ def _summarize(result: Result, output: Output, target: str, storage: str) -> Non
         output.data(f"  {line}")
     if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
         output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")
-    output.data(f"next: mobius run {result.folder} -p 'Hello'")
+    takes_text = TOKENIZER in result.files
+    output.data(f"next: mobius run {result.folder} -p 'Hello'" if takes_text else f"next: mobius bench {result.folder}")

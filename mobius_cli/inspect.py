@@ -9,6 +9,7 @@ from converters.report import Rounding
 from converters.sources.gguf_file import GgufFile
 from converters.spec import Attention
 from converters.target import Target
+from converters.tokenizer.templates import KEY as TEMPLATE
 from mobius_cli.output import Output, megabytes
 from mobius_cli.roundings import rounding_lines
 from repack.errors import MobiusError
@@ -99,7 +100,8 @@ def _facts(source: GgufFile) -> dict[str, Any]:
         "parameters": sum(math.prod(t.shape) for t in source.tensors.values()),
         "tokenizer": text("tokenizer.ggml.model"),
         "pre_tokenizer": text("tokenizer.ggml.pre"),
-        "chat_template": "tokenizer.chat_template" in metadata,
+        "chat_template": TEMPLATE in metadata,
+        "named_chat_templates": [key[len(TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{TEMPLATE}.")],
     }
 
 
@@ -122,7 +124,8 @@ def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> No
         output.data(f"  context    {spec.context_length:,}, converted for {plan.context_length:,}{local}")
     template = "with" if facts["chat_template"] else "no"
     pre = f"/{facts['pre_tokenizer']}" if facts["pre_tokenizer"] else ""
-    output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template")
+    named = "".join(f", one named {name}" for name in facts["named_chat_templates"])
+    output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template{named}")
 
 
 def _by_type(source: GgufFile, plan: Plan | None) -> list[dict[str, Any]]:

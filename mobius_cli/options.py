@@ -57,6 +57,12 @@ ContextLength = Annotated[
     int | None,
     typer.Option(help="Longest context; cache and tables are allocated for it.", show_default="up to 8192"),
 ]
+Raw = Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.")]
+System = Annotated[str | None, typer.Option("--system", help="System message.", show_default=False)]
+ChatTemplate = Annotated[
+    str | None,
+    typer.Option("--chat-template", help="Name of another chat template of the file.", show_default="the main one"),
+]
 LlamaServer = Annotated[
     str | None, typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False)
 ]

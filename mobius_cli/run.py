@@ -1,6 +1,7 @@
 """`mobius run`: generate text with a converted folder."""
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from mobius_cli.given_text import given_text
@@ -10,35 +11,36 @@ from mobius_cli.runtime.text import TextCodec
 from repack.errors import MobiusError
 
 
-def run_prompt(
-    folder: Path,
-    prompt: str,
-    output: Output,
-    *,
-    tokens: int,
-    raw: bool,
-    system: str | None,
-    ep: str | None,
-    threads: int,
-) -> None:
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for; `raw`: without a chat template, `template`: with the one of this name."""
+
+    folder: Path
+    prompt: str
+    tokens: int
+    raw: bool
+    system: str | None
+    template: str | None
+    ep: str | None
+    threads: int
+
+
+def run_prompt(request: Request, output: Output) -> None:
     """Generate up to `tokens` tokens and stream them to stdout; the prompt - is read from stdin.
 
     Raises:
-        MobiusError: the prompt does not fit, or a system message is given where no chat template takes it.
+        MobiusError: the prompt does not fit, or there is no chat template that the request needs.
     """
-    prompt = given_text(prompt)
-    codec = TextCodec(folder)
-    if system is not None and (raw or codec.chat_template is None):
-        raise MobiusError("a system message needs a chat template", "leave out --raw, or put it into the prompt")
-    ids = codec.encode(prompt) if raw or codec.chat_template is None else codec.encode_chat(prompt, system)
+    codec = TextCodec(request.folder)
+    ids = _prompt_ids(request, codec)
     if not ids:
         raise MobiusError("the prompt is empty", "say something with -p")
-    model = OnnxModel(folder, ep=ep, threads=threads, last_logits=True)
+    model = OnnxModel(request.folder, ep=request.ep, threads=request.threads, last_logits=True)
     stream, text = codec.stream(), ""
     answer: list[int] = []
     start = time.perf_counter()
     first = start
-    for token in model.greedy(ids, tokens):
+    for token in model.greedy(ids, request.tokens):
         if not answer:
             first = time.perf_counter()
         answer.append(token)
@@ -54,3 +56,16 @@ def run_prompt(
         f" ended by {'a stop token' if stopped else 'the limit'}]"
     )
     output.result({"prompt_ids": ids, "tokens": answer, "text": text, "stopped": stopped, "tokens_per_second": rate})
+
+
+def _prompt_ids(request: Request, codec: TextCodec) -> list[int]:
+    prompt = given_text(request.prompt)
+    if request.template is not None:
+        if request.raw:
+            raise MobiusError("--raw takes no chat template", "leave out --raw or --chat-template")
+        codec.use_template(request.template)
+    if not request.raw and codec.chat_template is not None:
+        return codec.encode_chat(prompt, request.system)
+    if request.system is not None:
+        raise MobiusError("a system message needs a chat template", "leave out --raw, or put it into the prompt")
+    return codec.encode(prompt)

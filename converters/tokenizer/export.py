@@ -1,7 +1,7 @@
 """From the metadata of a GGUF file to the tokenizer files of a model folder."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from converters.tokenizer.added_tokens import added_tokens
@@ -10,6 +10,8 @@ from converters.tokenizer.byte_level import BYTE_LEVEL
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.spaced_bpe import SPACED_BPE
 from converters.tokenizer.special import SpecialTokens, read_special_tokens
+from converters.tokenizer.suppressed import read_suppressed
+from converters.tokenizer.templates import read_templates
 from converters.tokenizer.tokenizer_json import tokenizer_json
 from converters.tokenizer.unigram import UNIGRAM
 from converters.tokenizer.vocabulary import KEY, Vocabulary, read_vocabulary
@@ -31,10 +33,13 @@ class TokenizerFiles:
     tokenizer_json: str | None = None
     tokenizer_config: dict[str, Any] | None = None
     chat_template: str | None = None
+    named_templates: Mapping[str, str] = field(default_factory=dict)
     bos_token_id: int | None = None
     # Generation stops at each of these; the first is the end-of-sequence token proper.
     eos_token_ids: tuple[int, ...] = ()
     pad_token_id: int | None = None
+    # Never to be generated.
+    suppress_token_ids: tuple[int, ...] = ()
     add_bos: bool = False
     warnings: tuple[str, ...] = ()
 
@@ -62,6 +67,8 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
     algorithm = kind.build(metadata, vocabulary, warnings)
     around = _around(metadata, algorithm, special, warnings)
     added = added_tokens(metadata, vocabulary, warnings)
+    suppressed = read_suppressed(metadata, vocabulary.tokens, warnings)
+    main, named = read_templates(metadata, warnings)
     return TokenizerFiles(
         tokenizer_json=tokenizer_json(vocabulary, algorithm, added, special.unk, around),
         tokenizer_config={
@@ -71,10 +78,12 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
             "add_eos_token": around[1] is not None and not algorithm.always_sep,
             "clean_up_tokenization_spaces": False,
         },
-        chat_template=metadata.get("tokenizer.chat_template"),
+        chat_template=main,
+        named_templates=named,
         bos_token_id=special.bos,
         eos_token_ids=special.stops,
         pad_token_id=special.pad,
+        suppress_token_ids=suppressed,
         add_bos=around[0] is not None,
         warnings=tuple(warnings),
     )

@@ -1,10 +1,26 @@
-"""The tokenizer files of a model folder, for a folder rewritten from it."""
+"""The tokenizer files of a model folder: written, and read back for a folder rewritten from it."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+from converters.package import write_json
 from converters.tokenizer.export import TokenizerFiles
+
+TOKENIZER, CONFIG, TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
+NAMED_TEMPLATES = "additional_chat_templates"  # where transformers looks for templates by name
+
+
+def write_tokenizer(folder: Path, tokens: TokenizerFiles) -> None:
+    """Write what the model has of a tokenizer and chat templates."""
+    if tokens.tokenizer_json is not None and tokens.tokenizer_config is not None:
+        _write(folder / TOKENIZER, tokens.tokenizer_json)
+        write_json(folder / CONFIG, tokens.tokenizer_config)
+    if tokens.chat_template is not None:
+        _write(folder / TEMPLATE, tokens.chat_template)
+    for name, text in tokens.named_templates.items():
+        (folder / NAMED_TEMPLATES).mkdir(exist_ok=True)
+        _write(folder / NAMED_TEMPLATES / f"{name}.jinja", text)
 
 
 def token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
@@ -13,6 +29,7 @@ def token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
         "bos_token_id": tokens.bos_token_id,
         "eos_token_ids": list(tokens.eos_token_ids),
         "pad_token_id": tokens.pad_token_id,
+        "suppress_token_ids": list(tokens.suppress_token_ids),
         "add_bos": tokens.add_bos,
         "warnings": list(tokens.warnings),
     }
@@ -20,19 +37,30 @@ def token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
 
 def stored_tokenizer(folder: Path, ids: dict[str, Any]) -> TokenizerFiles:
     """The files as they are, and `ids` as `token_ids` gave them."""
-    config = _text(folder / "tokenizer_config.json")
+    config = _text(folder / CONFIG)
     return TokenizerFiles(
-        tokenizer_json=_text(folder / "tokenizer.json"),
+        tokenizer_json=_text(folder / TOKENIZER),
         tokenizer_config=None if config is None else json.loads(config),
-        chat_template=_text(folder / "chat_template.jinja"),
+        chat_template=_text(folder / TEMPLATE),
+        named_templates=named_templates(folder),
         bos_token_id=ids["bos_token_id"],
         eos_token_ids=tuple(ids["eos_token_ids"]),
         pad_token_id=ids["pad_token_id"],
+        suppress_token_ids=tuple(ids.get("suppress_token_ids", ())),
         add_bos=ids["add_bos"],
         warnings=tuple(ids["warnings"]),
     )
 
 
-def _text(path: Path) -> str | None:
+def named_templates(folder: Path) -> dict[str, str]:
+    """The chat templates of a folder that have a name."""
+    return {path.stem: path.read_bytes().decode() for path in sorted((folder / NAMED_TEMPLATES).glob("*.jinja"))}
+
+
+def _write(path: Path, text: str) -> None:
     """Line ends are kept."""
-    return path.read_bytes().decode("utf-8") if path.exists() else None
+    path.write_bytes(text.encode())
+
+
+def _text(path: Path) -> str | None:
+    return path.read_bytes().decode() if path.exists() else None

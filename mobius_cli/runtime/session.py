@@ -56,6 +56,7 @@ class OnnxModel:
         self.context_length = int(config["context_length"])
         eos = config.get("eos_token_id", [])
         self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
+        self._suppressed = list(self.manifest["tokenizer"].get("suppress_token_ids", ()))
         self._target = _target(ep or self.manifest["target"]["name"])
         _check_heads(self.manifest, self._target)
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
@@ -84,11 +85,18 @@ class OnnxModel:
         for start in range(0, len(ids), CHUNK):
             row = decoding.run(ids[start : start + CHUNK])
         for position in range(len(ids), total):
-            token = int(row[-1].argmax())
+            token = self._best(row[-1])
             yield token
             if token in self.stop_ids or position == total - 1:
                 return
             row = decoding.run([token])
+
+    def _best(self, logits: F32) -> int:
+        """The most likely of the tokens that may be generated."""
+        if self._suppressed:
+            logits = logits.copy()
+            logits[self._suppressed] = -np.inf
+        return int(logits.argmax())
 
     def start(self, length: int) -> Decoding | GrowingDecoding:
         """A new sequence with a cache of `length` positions."""

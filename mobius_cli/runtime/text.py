@@ -6,10 +6,9 @@ from typing import Any, Self
 
 from converters.package import read_manifest
 from converters.tokenizer.chat import render_chat
+from converters.tokenizer.stored import CONFIG, TEMPLATE, TOKENIZER, named_templates
 from mobius_cli.runtime.pieces import Pieces
-from repack.errors import InputError
-
-FILE = "tokenizer.json"
+from repack.errors import InputError, MobiusError
 
 
 class TextCodec:
@@ -29,12 +28,13 @@ class TextCodec:
             InputError: one of them is missing or damaged, or the model has no tokenizer.
         """
         try:
-            content = (folder / FILE).read_text(encoding="utf-8")
-            config = json.loads((folder / "tokenizer_config.json").read_text(encoding="utf-8"))
-            template = folder / "chat_template.jinja"
+            content = (folder / TOKENIZER).read_text(encoding="utf-8")
+            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+            template = folder / TEMPLATE
             self._load(content, config, template.read_text(encoding="utf-8") if template.is_file() else None)
+            self._named = named_templates(folder)
         except Exception as error:  # tokenizers raises plain Exception
-            if FILE not in read_manifest(folder)["files"]:
+            if TOKENIZER not in read_manifest(folder)["files"]:
                 raise _no_tokenizer(folder) from None
             raise InputError(f"{folder}: the tokenizer cannot be read: {error}", "convert the model again") from error
 
@@ -69,6 +69,17 @@ class TextCodec:
     def encode(self, text: str, *, special: bool = True) -> list[int]:
         """Ids of plain text, with the tokens around it that the model wants if `special`; as llama.cpp."""
         return list(self._tokenizer.encode(text, add_special_tokens=special).ids)
+
+    def use_template(self, name: str) -> None:
+        """Take the chat template of this name from now on.
+
+        Raises:
+            MobiusError: the folder has none of this name.
+        """
+        if name not in self._named:
+            known = ", ".join(self._named) or "it has none by name"
+            raise MobiusError(f"the folder has no chat template named {name!r}", f"choose one of: {known}")
+        self.chat_template = self._named[name]
 
     def encode_chat(self, prompt: str, system: str | None = None) -> list[int]:
         """Ids of one user turn in the chat template; exactly one beginning-of-sequence token."""
