@@ -14,35 +14,65 @@ from converters.tokenizer.vocabulary import TokenType, Vocabulary
 
 @dataclass(frozen=True)
 class _StripRule:
-    """Models whose special tokens swallow the white space that follows; no key of the file says so."""
+    """Models whose special tokens swallow the white space beside them; no key of the file says so."""
 
-    names: tuple[str, ...]
-    except_for: tuple[str, ...]
+    key: str
+    parts: tuple[str, ...]  # the value of the key, in lower case, has one of these in it
+    side: str  # "lstrip" or "rstrip"
+    only: tuple[str, ...] = ()
+    except_for: tuple[str, ...] = ()
+    # Their character map drops white space there anyway, of ASCII or not (but U+0085).
+    exact: bool = False
+
+    def fits(self, metadata: Mapping[str, Any]) -> bool:
+        value = str(metadata.get(self.key, "")).lower()
+        return any(part in value for part in self.parts)
+
+    def strips(self, text: str) -> bool:
+        return text in self.only if self.only else text not in self.except_for
 
 
-_STRIP_RULES = (_StripRule(("phi-3", "phi3"), ("<unk>", "<s>", "<|endoftext|>")),)
+# The first that fits counts.
+_STRIP_RULES = (
+    _StripRule("tokenizer.ggml.pre", ("jina-v2-de", "jina-v2-es", "jina-v2-code", "mmbert"), "lstrip", ("<mask>",)),
+    _StripRule("general.architecture", ("nomic-bert-moe", "jina-bert-v3"), "lstrip", ("<mask>",), exact=True),
+    _StripRule("general.name", ("phi-3", "phi3"), "rstrip", except_for=("<unk>", "<s>", "<|endoftext|>")),
+    _StripRule("general.name", ("modern-bert",), "lstrip", ("[MASK]",)),
+)
 
 
 def added_tokens(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> list[Json]:
     """The entries, by id."""
-    name = str(metadata.get("general.name", "")).lower()
-    rule = next((r for r in _STRIP_RULES if any(part in name for part in r.names)), None)
+    rule = next((rule for rule in _STRIP_RULES if rule.fits(metadata)), None)
     found = np.flatnonzero(vocabulary.matched_first)
     special = (vocabulary.types[found] != TokenType.USER_DEFINED).tolist()
     texts = [vocabulary.tokens[i] for i in found.tolist()]
     _warn_of_overlaps(texts, warnings)
+    stripping = {text: rule.side for text in texts if rule.strips(text)} if rule else {}
+    if rule and not rule.exact:
+        _warn_of_strips(stripping, warnings)
     return [
         {
             "id": i,
             "content": text,
             "single_word": False,
-            "lstrip": False,
-            "rstrip": rule is not None and text not in rule.except_for,
+            "lstrip": stripping.get(text) == "lstrip",
+            "rstrip": stripping.get(text) == "rstrip",
             "normalized": False,
             "special": hidden,
         }
         for i, text, hidden in zip(found.tolist(), texts, special, strict=True)
     ]
+
+
+def _warn_of_strips(stripping: Mapping[str, str], warnings: list[str]) -> None:
+    for text, side in list(stripping.items())[:1]:
+        example = f"a\u3000{text}" if side == "lstrip" else f"{text}\u3000a"
+        where = "precedes" if side == "lstrip" else "follows"
+        warnings.append(
+            f"{len(stripping)} special tokens swallow the white space that {where}: in llama.cpp that of ASCII, "
+            f"with tokenizer.json all of it, for example in {example!r}"
+        )
 
 
 def _warn_of_overlaps(texts: Sequence[str], warnings: list[str]) -> None:

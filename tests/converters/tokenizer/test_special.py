@@ -145,3 +145,16 @@ def test_id_zero_is_an_id(tmp_path: Path) -> None:
     files = assert_same_as_llama(byte_level(pre="gpt-2", bos_token_id=0, padding_token_id=0), ["a"], tmp_path)
     assert files.bos_token_id == files.pad_token_id == 0
     assert export_tokenizer(byte_level(pre="gpt-2")).pad_token_id is None
+
+
+@pytest.mark.parametrize("pre", ["jina-v2-code", "jina-v2-de", "gpt-2"])
+def test_a_mask_may_swallow_the_spaces_before_it(pre: str, tmp_path: Path) -> None:
+    metadata = byte_level(special=_special("<mask>"), pre=pre)
+    files = assert_same_as_llama(metadata, ["a <mask> b", "a\n \t<mask>", "  <mask>", "a <|endoftext|>"], tmp_path)
+    assert any("'a\\u3000<mask>'" in warning for warning in files.warnings) == (pre != "gpt-2")
+
+
+def test_the_mask_of_a_modern_bert(tmp_path: Path) -> None:
+    metadata = {**byte_level(special=_special("[MASK]", "<mask>"), pre="gpt-2"), "general.name": "My Modern-BERT"}
+    files = assert_same_as_llama(metadata, ["a [MASK] b <mask>", "\r\n[MASK]"], tmp_path)
+    assert any("1 special tokens swallow" in warning for warning in files.warnings)
