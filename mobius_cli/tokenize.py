@@ -1,7 +1,6 @@
 """`mobius tokenize`: the ids of a text and their pieces, beside llama.cpp's if asked."""
 
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from mobius_cli.given_text import given_text
 from mobius_cli.output import Output
 from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
 from mobius_cli.runtime.pieces import Pieces
+from mobius_cli.runtime.probe_texts import first_difference
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import InputError
 
@@ -44,7 +44,7 @@ def tokenize_text(request: Request, output: Output) -> bool:
     pieces = codec.pieces
     rows = [(str(i), str(token), repr(_readable(pieces.of(token)))) for i, token in enumerate(ids)]
     output.table(("", "id", "piece"), rows, right=(0, 1))
-    at = None if theirs is None else _first_difference(ids, theirs["ids"])
+    at = None if theirs is None else first_difference(ids, theirs["ids"])
     if theirs is not None:
         verdict = "the same ids" if at is None else _difference(at, ids, theirs["ids"], pieces)
         output.data(f"llama.cpp {theirs['build']}: {verdict}")
@@ -87,11 +87,6 @@ def _gguf(request: Request) -> Path:
             "give that file, or convert this one",
         )
     return request.gguf
-
-
-def _first_difference(ours: list[int], theirs: list[int]) -> int | None:
-    pairs = enumerate(zip_longest(ours, theirs))
-    return next((i for i, (a, b) in pairs if a != b), None)
 
 
 def _difference(at: int, ours: list[int], theirs: list[int], pieces: Pieces) -> str:

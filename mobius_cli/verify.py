@@ -1,6 +1,5 @@
-"""`mobius verify`: the proof. llama.cpp decodes, ONNX Runtime scores the same tokens, every step is judged.
-
-With `--text` both score a text instead, or as well.
+"""`mobius verify`: the proof. First the tokenizers are compared; then llama.cpp decodes, ONNX Runtime scores the
+same tokens, and every step is judged. With `--text` both score a text instead, or as well.
 """
 
 import os
@@ -15,6 +14,7 @@ from converters.sources.gguf_file import GgufFile
 from mobius_cli.output import Output
 from mobius_cli.runtime.float16_noise import float16_noise
 from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
+from mobius_cli.runtime.probe_texts import Probe, differing, first_difference, probe_texts
 from mobius_cli.runtime.prompts import load_prompts
 from mobius_cli.runtime.reference import ModelFile, PromptReference, Reference, Settings, read_reference
 from mobius_cli.runtime.text import TextCodec
@@ -70,6 +70,7 @@ def verify_folder(request: Request, output: Output) -> bool:
     if request.write_reference is not None:
         reference.write(request.write_reference)  # now, so that llama.cpp's work is kept whatever comes
     floats = wants_floats(manifest, reference, request.write_reference is not None)
+    differences = differing(codec, reference.tokenized)
     model = _open(request)
     verdicts, ours = judge_prompts(model, reference.prompts, request.exact, output, keep=floats)
     score = None if reference.text is None else judge_text(model, reference.text, request.exact, output)
@@ -79,8 +80,9 @@ def verify_folder(request: Request, output: Output) -> bool:
     if floats and request.write_reference is not None:
         with_float32(reference, ours).write(request.write_reference)
     noises = [float16_noise(p, side) for p, side in zip(reference.prompts, ours, strict=True)]
-    print_report(request.folder, reference, verdicts, noises, score, codec, output)
-    return all(v.kind != "diverged" for v in verdicts) and (score is None or score.verdict != "diverged")
+    print_report(request.folder, reference, differences, verdicts, noises, score, codec, output)
+    equal = not differences and (score is None or score.verdict != "diverged")
+    return equal and all(v.kind != "diverged" for v in verdicts)
 
 
 def _saved_reference(request: Request, manifest: dict[str, Any]) -> Reference:
@@ -112,21 +114,24 @@ def _ask_llama(request: Request, manifest: dict[str, Any], codec: TextCodec, out
         lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
         context = max(lengths) + 8
         server = stack.enter_context(_server(request, source, context, stack, output))
+        for prompt, prompt_ids in zip(prompts, ids, strict=True):
+            _check_ids(server, prompt, prompt_ids)
+        if text is not None:
+            _check_ids(server, text.content, text.all_ids)
+        probes = [Probe(probe, server.tokenize(probe)) for probe in probe_texts(codec)]
         answers = []
         with output.progress("llama.cpp", len(prompts)) as advance:
             for prompt, prompt_ids in zip(prompts, ids, strict=True):
-                _check_ids(server, prompt, prompt_ids)
                 found = server.greedy(prompt_ids, request.tokens, CANDIDATES)
                 answers.append(PromptReference(prompt, prompt_ids, found.tokens, found.top_ids, found.top_logprobs))
                 advance(1, "")
-        if text is not None:
-            _check_ids(server, text.content, text.all_ids)
         first = manifest["source"][0]
         return Reference(
             model=ModelFile(first["file"], first["sha256"], first["bytes"]),
             build=server.build,
             settings=Settings(request.exact, "f32" if request.exact else "f16", _threads(request)),
             prompts=answers,
+            probes=probes,
             text=None if text is None else ask_llama(server, text, output),
         )
 
@@ -169,10 +174,8 @@ def _threads(request: Request) -> int:
 
 def _check_ids(server: LlamaServer, text: str, ours: list[int]) -> None:
     theirs = server.tokenize(text)
-    if theirs != ours:
-        at = next(
-            (i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs))
-        )
+    at = first_difference(ours, theirs)
+    if at is not None:
         sides = f"ours {ours[at : at + 4]}, llama.cpp {theirs[at : at + 4]}"
         raise MobiusError(
             f"the tokenizers differ on {text[:40]!r} at token {at}: {sides}",

@@ -8,6 +8,7 @@ from typing import Any
 from mobius_cli.output import Output
 from mobius_cli.runtime.compare import Verdict
 from mobius_cli.runtime.float16_noise import Float16Noise
+from mobius_cli.runtime.probe_texts import Difference, first_difference
 from mobius_cli.runtime.reference import Reference
 from mobius_cli.runtime.text import TextCodec
 from mobius_cli.runtime.text_score import TextScore
@@ -17,6 +18,7 @@ from mobius_cli.verify_text import print_text
 def print_report(
     folder: Path,
     reference: Reference,
+    differences: Sequence[Difference],
     verdicts: Sequence[Verdict],
     noises: Sequence[Float16Noise | None],
     score: TextScore | None,
@@ -25,10 +27,12 @@ def print_report(
 ) -> None:
     """Tables of prompts and text with their explanations, or one JSON object.
 
-    `verdicts` and `noises` are of the prompts; a noise is None where float16's was not measured.
+    `differences` are of the tokenizer, `verdicts` and `noises` of the prompts; a noise is None where float16's was
+    not measured.
     """
     llama = f"llama.cpp {reference.build} on the {'float32 copy' if reference.settings.exact else 'same file'}"
     counts = {kind: sum(v.kind == kind for v in verdicts) for kind in ("identical", "near-tie", "diverged")}
+    _print_tokenizer(reference, differences, output)
     if verdicts:
         _print_prompts(reference, verdicts, noises, codec, output)
         output.data(
@@ -38,7 +42,8 @@ def print_report(
         )
     if score is not None:
         print_text(score, llama, output)
-    worst = [k for k in ("diverged", "near-tie", "identical") if counts[k]] + ([score.verdict] if score else [])
+    found = ["diverged"] if differences else []
+    worst = found + [k for k in ("diverged", "near-tie", "identical") if counts[k]] + ([score.verdict] if score else [])
     output.result(
         {
             "folder": str(folder), "llama_cpp": reference.build, "exact": reference.settings.exact,
@@ -47,9 +52,23 @@ def print_report(
                 {"text": p.text, **_as_dict(v, noise)}
                 for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True)
             ],
+            "tokenizer": {"texts": len(reference.tokenized), "differing": [asdict(d) for d in differences]},
             "text": None if score is None else asdict(score),
         }
     )  # fmt: skip
+
+
+def _print_tokenizer(reference: Reference, differences: Sequence[Difference], output: Output) -> None:
+    count = len(reference.tokenized)
+    if not differences:
+        output.data(f"tokenizer: llama.cpp's ids for {count} texts")
+        return
+    first = differences[0]
+    at = first_difference(first.ours, first.theirs) or 0
+    output.data(
+        f"tokenizer: diverged, {len(differences)} of {count} texts get other ids than in llama.cpp,"
+        f" for example {first.text!r} at token {at}: {first.ours[at : at + 4]} instead of {first.theirs[at : at + 4]}"
+    )
 
 
 def _as_dict(verdict: Verdict, noise: Float16Noise | None) -> dict[str, Any]:

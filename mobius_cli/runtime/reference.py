@@ -2,7 +2,7 @@
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mobius_cli.runtime.checked_json import array, candidates, refuse_constant, rounded, typed
+from mobius_cli.runtime.probe_texts import Probe, parse_probes, probes_json
 from mobius_cli.runtime.text_reference import TextReference, parse_text, text_json
 from repack.errors import InputError, MobiusError
 
@@ -61,6 +62,12 @@ class Reference:
     settings: Settings
     prompts: list[PromptReference]
     text: TextReference | None = None
+    probes: list[Probe] = field(default_factory=list)  # of the tokenizer
+
+    @property
+    def tokenized(self) -> list[Probe]:
+        """All texts with llama.cpp's ids."""
+        return [*self.probes, *(Probe(prompt.text, prompt.prompt_ids) for prompt in self.prompts)]
 
     def require_model(self, sha256: str) -> None:
         """Raise MobiusError unless `sha256` is that of the GGUF file this reference was made from."""
@@ -78,6 +85,7 @@ class Reference:
             "model": vars(self.model),
             "build": self.build,
             "settings": vars(self.settings),
+            "probes": probes_json(self.probes),
             "prompts": [_prompt_json(prompt) for prompt in self.prompts],
         }
         if self.text is not None:
@@ -148,6 +156,7 @@ def _parse(data: dict[str, Any]) -> Reference:
         ),
         prompts=[_parse_prompt(entry, i) for i, entry in enumerate(typed(data["prompts"], list))],
         text=parse_text(typed(data["text"], dict)) if "text" in data else None,
+        probes=parse_probes(typed(data.get("probes", []), list)),
     )
     if not reference.prompts and reference.text is None:
         raise ValueError("it has no prompt and no text")

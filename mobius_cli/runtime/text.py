@@ -81,13 +81,22 @@ class TextCodec:
             raise MobiusError(f"the folder has no chat template named {name!r}", f"choose one of: {known}")
         self.chat_template = self._named[name]
 
-    def encode_chat(self, prompt: str, system: str | None = None) -> list[int]:
-        """Ids of one user turn in the chat template; exactly one beginning-of-sequence token."""
+    @property
+    def special_texts(self) -> list[str]:
+        """The tokens that are found in a text before anything else, in the order of their ids."""
+        return [token.content for _, token in sorted(self._tokenizer.get_added_tokens_decoder().items())]
+
+    def render_chat(self, prompt: str, system: str | None = None) -> str:
+        """One user turn in the chat template, which must be there."""
         assert self.chat_template is not None
         messages = [{"role": "system", "content": system}] if system is not None else []
         messages.append({"role": "user", "content": prompt})
         bos, eos = self._config.get("bos_token", ""), self._config.get("eos_token", "")
-        text = render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos)
+        return render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos)
+
+    def encode_chat(self, prompt: str, system: str | None = None) -> list[int]:
+        """Ids of one user turn in the chat template; exactly one beginning-of-sequence token."""
+        text, bos = self.render_chat(prompt, system), self._config.get("bos_token", "")
         wanted = bool(self._config.get("add_bos_token"))
         twice = wanted and bos != "" and text.startswith(bos)
         return self.encode(text, special=wanted and not twice)

@@ -169,7 +169,7 @@ def test_lines_with_margins(folders: Path, capsys: pytest.CaptureFixture[str]) -
                 Verdict("diverged", 2, reason="our logits at step 0 are not finite")]  # fmt: skip
     noise = Float16Noise(0.0125, (0.01, 0.015))
     codec = TextCodec(folders / "cpu")
-    print_report(folders, reference, verdicts, [noise, noise, None], None, codec, Output())
+    print_report(folders, reference, [], verdicts, [noise, noise, None], None, codec, Output())
     text = capsys.readouterr().out
     assert "margins 0.5 (llama.cpp) and 0.25 (ours), noise limit 0.75, float16 noise 0.015\n" in text
     assert "'x': all is wrong; float16 noise 0.0125\n" in text
@@ -177,11 +177,11 @@ def test_lines_with_margins(folders: Path, capsys: pytest.CaptureFixture[str]) -
     cells = [re.split(r"  +", line.strip())[-4:] for line in text.splitlines() if "  " in line.strip()]
     assert cells[0] == ["noise", "f16 noise", "max diff", "mean KL"]
     assert [row[1] for row in cells[1:]] == ["0.0125", "0.0125", "-"]
-    print_report(folders, reference, verdicts, [noise, noise, None], None, codec, Output(as_json=True))
+    print_report(folders, reference, [], verdicts, [noise, noise, None], None, codec, Output(as_json=True))
     found = json.loads(capsys.readouterr().out)["prompts"]
     assert [entry["float16_noise"] for entry in found] == [0.0125, 0.0125, None]
     assert found[0]["differences"][0]["float16_noise"] == 0.015
-    print_report(folders, reference, verdicts, [None] * 3, None, codec, Output())
+    print_report(folders, reference, [], verdicts, [None] * 3, None, codec, Output())
     assert "16 noise" not in capsys.readouterr().out
 
 
