@@ -16,6 +16,7 @@ _SIGNATURES = {
     "llama_vocab_get_add_bos": (_BOOL, [_POINTER]),
     "llama_vocab_bos": (_INT, [_POINTER]),
     "llama_detokenize": (_INT, [_POINTER, _IDS, _INT, _TEXT, _INT, _BOOL, _BOOL]),
+    "llama_token_to_piece": (_INT, [_POINTER, _INT, _TEXT, _INT, _INT, _BOOL]),
 }
 
 
@@ -72,11 +73,18 @@ class LlamaVocab:
         assert count >= 0, f"llama_tokenize returned {count}"
         return list(ids[:count])
 
-    def decode(self, ids: list[int]) -> str:
-        """The text of the ids; special tokens are written out."""
+    def decode(self, ids: list[int], *, special: bool = True) -> str:
+        """The text of the ids; special tokens are written out, or left out."""
         numbers = (ctypes.c_int32 * len(ids))(*ids)
         room = 256 * len(ids) + 64
         text = ctypes.create_string_buffer(room)
-        count = self._api.llama_detokenize(self._vocab, numbers, len(ids), text, room, False, True)
+        count = self._api.llama_detokenize(self._vocab, numbers, len(ids), text, room, False, special)
         assert count >= 0, f"llama_detokenize returned {count}"
         return text.raw[:count].decode(errors="replace")
+
+    def piece(self, token: int, *, special: bool = True, spaces: int = 0) -> bytes:
+        """The bytes of one token, as they are shown while a text is generated, without the first `spaces`."""
+        room = ctypes.create_string_buffer(4096)
+        count = self._api.llama_token_to_piece(self._vocab, token, room, len(room), spaces, special)
+        assert count >= 0, f"llama_token_to_piece returned {count}"
+        return room.raw[:count]

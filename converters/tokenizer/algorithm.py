@@ -35,6 +35,8 @@ class Algorithm:
     # BOS goes before every text, and SEP after it, whatever the file says.
     always_bos: bool = False
     always_sep: bool = False
+    # Unused tokens have a text, which is none in all kinds but one.
+    shows_unused: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from converters.tokenizer.algorithm import Algorithm, Json
 from converters.tokenizer.decimals import exact_decimals
+from converters.tokenizer.decoder import token_decoder
 from converters.tokenizer.vocabulary import Vocabulary
 
 _CHUNK = 1 << 14
@@ -33,7 +34,7 @@ def tokenizer_json(
         "normalizer": algorithm.normalizer,
         "pre_tokenizer": algorithm.pre_tokenizer,
         "post_processor": _template(tokens, around),
-        "decoder": algorithm.decoder,
+        "decoder": token_decoder(vocabulary, algorithm),
         "model": model,
     }
     # The long parts are put together from quoted tokens: encoding them as objects takes far longer.

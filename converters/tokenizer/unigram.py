@@ -37,7 +37,7 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
         model={"type": "Unigram", "unk_id": None, "byte_fallback": False},
         normalizer={"type": "Sequence", "normalizers": steps},
         pre_tokenizer=None,
-        decoder=spaced_text_decoder(bytes_too=bool((types == TokenType.BYTE).any()), strip=add_prefix),
+        decoder=_decoder(bool((types == TokenType.BYTE).any()), add_prefix),
         scores=usable.tolist(),
         tokens=names,
         unknown="unk_id",
@@ -58,13 +58,20 @@ def _usable_pieces(
     piece = np.isin(types, _PIECES)
     usable = scores.astype(np.float64)
     usable[types == TokenType.USER_DEFINED] = 0.0
-    hidden = (~piece | (usable < lowest)) & ~vocabulary.matched_first & (types != TokenType.BYTE)
+    hidden = (~piece | (usable < lowest)) & ~vocabulary.matched_first
     usable[~piece | (usable < lowest)] = lowest
     names = list(vocabulary.tokens)
     for i in np.flatnonzero(hidden).tolist():
         if f" {names[i]}" not in vocabulary.ids:
             names[i] = f" {names[i]}"
     return usable, names
+
+
+def _decoder(bytes_too: bool, strip: bool) -> Json:
+    decoder = spaced_text_decoder(bytes_too=bytes_too, strip=strip)
+    if bytes_too:  # byte tokens, which no text has, get their names back
+        decoder["decoders"].insert(0, replace(r"\A (?=<0x[0-9A-Fa-f]{2}>\z)", "", regex=True))
+    return decoder
 
 
 def _space_normalizers(add_prefix: bool, merge: bool) -> list[Json]:

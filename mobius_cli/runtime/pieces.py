@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from converters.tokenizer.algorithm import SPACE
 from converters.tokenizer.byte_tokens import BYTE_CHARACTERS, BYTE_TOKENS
 
 
@@ -16,21 +15,23 @@ class Pieces:
         self._text = tokenizer.id_to_token
         self._added = tokenizer.get_added_tokens_decoder()
         decoder = json.loads(tokenizer.decoder.__getstate__())
-        steps = {step["type"] for step in decoder.get("decoders", [decoder])}
+        steps = decoder.get("decoders", [decoder])
+        types = {step["type"] for step in steps}
         named = {"ByteLevel": BYTE_CHARACTERS, "ByteFallback": BYTE_TOKENS}
-        self._bytes = {text: byte for step in steps & set(named) for byte, text in enumerate(named[step])}
-        self._byte_level = "ByteLevel" in steps
-        self._strips = "Strip" in steps
+        self._bytes = {text: byte for step in types & set(named) for byte, text in enumerate(named[step])}
+        self._byte_level = "ByteLevel" in types
+        self._strips = "Strip" in types
+        self._replace = _replacements(steps)
 
     def of(self, token: int) -> bytes:
         """The bytes of a token; none for an id that is no token, as there are where a vocabulary is padded."""
         if token in self._added:
             return str(self._added[token].content).encode()
-        text = str(self._text(token) or "")
+        text = self._replace(str(self._text(token) or ""))
         if self._byte_level:
             known = all(c in self._bytes for c in text)
             return bytes(self._bytes[c] for c in text) if known else text.encode()
-        return bytes([self._bytes[text]]) if text in self._bytes else text.replace(SPACE, " ").encode()
+        return bytes([self._bytes[text]]) if text in self._bytes else text.encode()
 
     def show(self, token: int) -> str:
         """A token for a person: its text in quotes."""
@@ -52,3 +53,16 @@ class Pieces:
             return decode(piece)
 
         return step
+
+
+def _replacements(steps: list[dict[str, Any]]) -> Callable[[str], str]:
+    """The decoder's own steps that replace texts, for one token."""
+    from tokenizers import Regex, decoders
+
+    found = []
+    for step in steps:
+        if step["type"] == "Replace":
+            pattern = step["pattern"]
+            found.append(decoders.Replace(pattern.get("String") or Regex(pattern["Regex"]), step["content"]))
+    sequence = decoders.Sequence(found)
+    return lambda text: str(sequence.decode([text]))

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tokenizers import Tokenizer
@@ -17,6 +18,7 @@ from tokenizers import Tokenizer
 from converters.sources.gguf_file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
 from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
+from tests.converters.tokenizer.llama_pieces import Decoding
 from tests.converters.tokenizer.pre_strings import NEWER, word_strings
 from tests.converters.tokenizer.strings import STRINGS
 
@@ -49,6 +51,7 @@ class Vocab:
 
     path: Path
     kind: str
+    metadata: dict[str, Any]
     files: TokenizerFiles
     ours: Tokenizer
     llama: ByteVocab
@@ -67,10 +70,10 @@ class Vocab:
 @pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.stem.removeprefix("ggml-vocab-"))
 def vocab(request: pytest.FixtureRequest) -> Iterator[Vocab]:
     with GgufFile.open(request.param) as source:
-        kind = str(source.metadata["tokenizer.ggml.model"])
-        files = export_tokenizer(source.metadata)
+        metadata = dict(source.metadata)
+    kind, files = str(metadata["tokenizer.ggml.model"]), export_tokenizer(metadata)
     llama = ByteVocab(request.param)
-    yield Vocab(request.param, kind, files, Tokenizer.from_str(str(files.tokenizer_json)), llama)
+    yield Vocab(request.param, kind, metadata, files, Tokenizer.from_str(str(files.tokenizer_json)), llama)
     llama.close()
 
 
@@ -107,3 +110,15 @@ def test_bytes_that_are_no_text(vocab: Vocab) -> None:
         pytest.skip("this kind has tokens for such bytes, which no text contains")
     for data in damaged(word_strings(500)):
         assert vocab.ours.encode(as_text(data), add_special_tokens=False).ids == vocab.llama.encode_bytes(data), data
+
+
+def test_texts_of_ids(vocab: Vocab) -> None:
+    """Of texts and of tokens at random; also as `mobius run` prints them."""
+    decoding = Decoding(vocab.metadata, vocab.ours, vocab.llama)
+    texts = word_strings(TEXTS, special=vocab.special())
+    ids = [vocab.llama.encode(text) for text in texts]
+    assert not [i for i in ids if vocab.ours.decode(i, skip_special_tokens=False) != decoding.text(i, hide=False)]
+    sequences = [*ids, *decoding.random_ids(3000)]
+    assert not decoding.differing(sequences)
+    assert not decoding.differing_streams(sequences)
+    assert not decoding.differing_pieces()

@@ -11,9 +11,15 @@ from converters.tokenizer import export_tokenizer
 from mobius_cli.runtime.pieces import Pieces
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import InputError
-from tests.converters.tokenizer.llama_pieces import PieceVocab
+from tests.converters.tokenizer.llama_pieces import both
 from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import CONTROL, USER_DEFINED, byte_level, sentencepiece, write_gguf
+from tests.converters.tokenizer.vocab_files import (
+    CONTROL,
+    USER_DEFINED,
+    byte_characters,
+    byte_level,
+    sentencepiece,
+)
 from tests.converters.tokenizer.vocab_kinds import spaced_bpe, unigram, wordpiece
 
 _SPECIAL = {"<s>": CONTROL, "</s>": CONTROL, "<é>": USER_DEFINED}
@@ -36,14 +42,8 @@ def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, Pieces]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_are_those_of_llama_cpp(kind: str, tmp_path: Path) -> None:
-    _, pieces = _pieces(KINDS[kind])
-    llama = PieceVocab(write_gguf(tmp_path / "vocab.gguf", KINDS[kind]))
-    unused = 5
-    types = KINDS[kind]["tokenizer.ggml.token_type"].tolist()
-    for token, text in enumerate(KINDS[kind]["tokenizer.ggml.tokens"]):
-        if types[token] != unused:  # no text in llama.cpp
-            assert pieces.of(token) == llama.piece(token), text
-    llama.close()
+    with both(KINDS[kind], tmp_path) as (_, decoding):
+        assert not decoding.differing_pieces()
 
 
 @pytest.mark.parametrize("kind", ["byte level", "SentencePiece", "no prefix"])
@@ -73,6 +73,13 @@ def test_tokens_at_random(kind: str) -> None:
         assert whole.decode(errors="replace").startswith(text)
 
 
+def test_control_tokens_are_no_bytes_whatever_their_name() -> None:
+    metadata = sentencepiece({"a": -1.0})
+    metadata["tokenizer.ggml.token_type"][3 + 0x41] = CONTROL
+    tokenizer, pieces = _pieces(metadata)
+    assert pieces.of(tokenizer.token_to_id("<0x41>")) == b"<0x41>"
+
+
 def test_characters_wait_for_their_last_byte() -> None:
     tokenizer, pieces = _pieces(KINDS["SentencePiece"])
     stream = pieces.stream()
@@ -89,6 +96,27 @@ def test_broken_bytes_end_where_the_next_token_begins() -> None:
         *2 * [tokenizer.token_to_id("a")],
     ]
     assert [stream(token) for token in ids] == ["", "é", "", "\ufffda", "a"]
+
+
+def test_broken_bytes_are_replaced_when_no_next_byte_can_mend_them() -> None:
+    """Text before and after them is whole, and so is a character that begins where they end."""
+    tokenizer, pieces = _pieces(KINDS["byte level"])
+    names = byte_characters()
+
+    def printed(data: bytes) -> list[str]:
+        stream = pieces.stream()
+        return [stream(tokenizer.token_to_id(names[byte])) for byte in data]
+
+    assert printed(b"a\xe2\x82b") == ["a", "", "", "\ufffdb"]
+    assert printed(b"\xf0\x9f\xc3\xa9") == ["", "", "\ufffd", "é"]
+    assert printed(b"\x80\xffa") == ["\ufffd", "\ufffd", "a"]
+    assert printed("é😀".encode()[:-1]) == ["", "é", "", "", ""]  # the end: nothing of a character that is not whole
+
+
+def test_special_tokens_do_not_part_a_character() -> None:
+    tokenizer, pieces = _pieces(KINDS["SentencePiece"])
+    stream = pieces.stream()
+    assert [stream(tokenizer.token_to_id(text)) for text in ("<0xC3>", "</s>", "<0xA9>")] == ["", "", "é"]
 
 
 def test_only_the_first_space_is_left_out() -> None:
