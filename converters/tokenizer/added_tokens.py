@@ -21,8 +21,6 @@ class _StripRule:
     side: str  # "lstrip" or "rstrip"
     only: tuple[str, ...] = ()
     except_for: tuple[str, ...] = ()
-    # Their character map drops white space there anyway, of ASCII or not (but U+0085).
-    exact: bool = False
 
     def fits(self, metadata: Mapping[str, Any]) -> bool:
         value = str(metadata.get(self.key, "")).lower()
@@ -32,10 +30,9 @@ class _StripRule:
         return text in self.only if self.only else text not in self.except_for
 
 
-# The first that fits counts.
+# The first that fits counts. llama.cpp also has one for architectures whose tokenizers drop spaces there anyway.
 _STRIP_RULES = (
     _StripRule("tokenizer.ggml.pre", ("jina-v2-de", "jina-v2-es", "jina-v2-code", "mmbert"), "lstrip", ("<mask>",)),
-    _StripRule("general.architecture", ("nomic-bert-moe", "jina-bert-v3"), "lstrip", ("<mask>",), exact=True),
     _StripRule("general.name", ("phi-3", "phi3"), "rstrip", except_for=("<unk>", "<s>", "<|endoftext|>")),
     _StripRule("general.name", ("modern-bert",), "lstrip", ("[MASK]",)),
 )
@@ -49,8 +46,7 @@ def added_tokens(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: 
     texts = [vocabulary.tokens[i] for i in found.tolist()]
     _warn_of_overlaps(texts, warnings)
     stripping = {text: rule.side for text in texts if rule.strips(text)} if rule else {}
-    if rule and not rule.exact:
-        _warn_of_strips(stripping, warnings)
+    _warn_of_strips(stripping, texts, warnings)
     return [
         {
             "id": i,
@@ -65,13 +61,15 @@ def added_tokens(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: 
     ]
 
 
-def _warn_of_strips(stripping: Mapping[str, str], warnings: list[str]) -> None:
+def _warn_of_strips(stripping: Mapping[str, str], texts: Sequence[str], warnings: list[str]) -> None:
+    spaces = ["\u3000", *(text for text in texts if text.isspace())][:2]
     for text, side in list(stripping.items())[:1]:
-        example = f"a\u3000{text}" if side == "lstrip" else f"{text}\u3000a"
-        where = "precedes" if side == "lstrip" else "follows"
+        before = side == "lstrip"
+        examples = " and ".join(repr(f"a{space}{text}" if before else f"{text}{space}a") for space in spaces)
         warnings.append(
-            f"{len(stripping)} special tokens swallow the white space that {where}: in llama.cpp that of ASCII, "
-            f"with tokenizer.json all of it, for example in {example!r}"
+            f"{len(stripping)} special tokens swallow the white space that {'precedes' if before else 'follows'}: in "
+            "llama.cpp that of ASCII, also where it is a token; with tokenizer.json all of it but such tokens; "
+            f"ids differ for example in {examples}"
         )
 
 

@@ -10,6 +10,8 @@ from converters.tokenizer.pretokenizers import DEFAULT, PreTokenizer, find_pre_t
 from converters.tokenizer.vocabulary import KEY, Vocabulary
 
 _BYTES: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
+# llama.cpp loads files with these pre-tokenizers without merges.
+_NEEDS_NO_MERGES = ("kimi-k2",)
 # Bytes in the UTF-8 of any character that exists: planes 4 to 13 (0xF1, 0xF2) are empty.
 _USED_BYTES = frozenset([*range(0xC0), *range(0xC2, 0xF1), 0xF3, 0xF4])
 
@@ -26,9 +28,19 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
         normalizer=None,
         pre_tokenizer={"type": "Sequence", "pretokenizers": [*splits, _BYTES]},
         decoder=_BYTES,
-        merges=read_merges(metadata, vocabulary.ids, warnings),
+        merges=_merges(metadata, vocabulary, warnings),
         add_bos=pre_tokenizer.add_bos,
     )
+
+
+def _merges(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> list[tuple[int, int]]:
+    if metadata.get(KEY + "merges") is None and metadata.get(KEY + "pre") in _NEEDS_NO_MERGES:
+        warnings.append(
+            "the file has no merges (tokenizer.ggml.merges): like in llama.cpp, each byte of a text is a token; "
+            "that is not what the model was trained on"
+        )
+        return []
+    return read_merges(metadata, vocabulary.ids, warnings)
 
 
 def _cuts_at_missing_bytes(vocabulary: Vocabulary, warnings: list[str]) -> list[Json]:

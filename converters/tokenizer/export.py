@@ -7,6 +7,8 @@ from typing import Any
 from converters.tokenizer.added_tokens import added_tokens
 from converters.tokenizer.algorithm import Algorithm
 from converters.tokenizer.byte_level import BYTE_LEVEL
+from converters.tokenizer.gpt2 import gpt2_kind
+from converters.tokenizer.plamo2 import PLAMO2
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.spaced_bpe import SPACED_BPE
 from converters.tokenizer.special import SpecialTokens, read_special_tokens
@@ -15,10 +17,26 @@ from converters.tokenizer.templates import read_templates
 from converters.tokenizer.tokenizer_json import tokenizer_json
 from converters.tokenizer.unigram import UNIGRAM
 from converters.tokenizer.vocabulary import KEY, Vocabulary, read_vocabulary
+from converters.tokenizer.whitespace import WHITESPACE
 from converters.tokenizer.wordpiece import WORDPIECE
 from repack.errors import MobiusError
 
-_KINDS = {"gpt2": BYTE_LEVEL, "llama": SENTENCEPIECE, "gemma4": SPACED_BPE, "t5": UNIGRAM, "bert": WORDPIECE}
+_KINDS = {
+    "gpt2": BYTE_LEVEL,
+    "llama": SENTENCEPIECE,
+    "gemma4": SPACED_BPE,
+    "t5": UNIGRAM,
+    "bert": WORDPIECE,
+    "plamo2": PLAMO2,
+    "whitespace": WHITESPACE,
+}
+# Those that `tokenizers` cannot do.
+_NO_MODEL = {
+    "rwkv": "RWKV's takes the longest token again and again, on bytes, for which tokenizer.json has no model",
+    "hybriddna": "byte-level BPE with DNA between <dna> and </dna>, cut by sixes and filled up with A: "
+    "tokenizer.json has no model for that",
+    "test": "llama.cpp's own tests make ids from sums of bytes with it: it is no tokenizer of a model",
+}
 # What models without a tokenizer say: they are fed with ids.
 _NO_TOKENIZER = ("none", "no_vocab")
 
@@ -51,11 +69,12 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
         raise MobiusError("the file has no tokenizer (tokenizer.ggml.model)")
     if model in _NO_TOKENIZER:
         return TokenizerFiles(warnings=(f"the file has no tokenizer (its kind is '{model}'), nor gets the folder one",))
-    kind = _KINDS.get(str(model))
+    kind = gpt2_kind(metadata) if model == "gpt2" else _KINDS.get(str(model))
     if kind is None:
+        reason = f"supported: {_NO_MODEL[model]}" if str(model) in _NO_MODEL else "known"
         supported = ", ".join(f"{name} ({kind.title})" for name, kind in _KINDS.items())
         raise MobiusError(
-            f"the tokenizer kind '{model}' (tokenizer.ggml.model) is not supported",
+            f"the tokenizer kind '{model}' (tokenizer.ggml.model) is not {reason}",
             f"supported: {supported}, {' and '.join(_NO_TOKENIZER)} (without a tokenizer)",
         )
     warnings: list[str] = []
@@ -116,4 +135,8 @@ def _named_tokens(vocabulary: Vocabulary, special: SpecialTokens) -> dict[str, s
         "sep": special.sep,
         "mask": special.mask,
     }
-    return {f"{role}_token": vocabulary.tokens[i] for role, i in roles.items() if i is not None}
+    # `transformers` would cut an ordinary token that is only assumed to have a role out of every text.
+    ordinary = {role for role, i in special.assumed.items() if not vocabulary.matched_first[i]}
+    return {
+        f"{role}_token": vocabulary.tokens[i] for role, i in roles.items() if i is not None and role not in ordinary
+    }

@@ -15,9 +15,9 @@ def read_merges(metadata: Mapping[str, Any], ids: Mapping[str, int], warnings: l
     merges: dict[tuple[int, int], None] = {}
     unusable = 0
     for line in lines:
-        cut = line.find(" ", 1)
-        left, right = line[:cut], line[cut + 1 :]
-        if cut > 0 and left in ids and right in ids and left + right in ids:
+        left, _, right = line.partition(" ")
+        # llama.cpp never merges a part with a space in it, and `tokenizers` does not load such a line.
+        if " " not in right and left in ids and right in ids and left + right in ids:
             merges.setdefault((ids[left], ids[right]))  # of equal merges the first counts
         else:
             unusable += 1

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from converters.tokenizer import pre_patterns as rx
+from converters.tokenizer.spaced_bpe import PLAIN_TEXT
 from repack.errors import MobiusError
 
 
@@ -32,7 +33,7 @@ class PreTokenizer:
             problem = f"does not load the pre-tokenizer '{self.names[0]}'"
         elif self.differs_in_genai:
             problem = (
-                f"does not understand the pre-tokenizer '{self.names[0]}': some texts get other ids, "
+                f"does not cut every text as the pre-tokenizer '{self.names[0]}' does: some get other ids, "
                 f"for example {self.differs_in_genai!r}"
             )
         else:
@@ -51,6 +52,9 @@ def _entry(
     return PreTokenizer(tuple(names.split()), patterns, whole_words, add_bos, loads_in_genai, differs_in_genai)
 
 
+# A line of nothing but spaces before one that begins with spaces: genai cuts the first one off.
+_BLANK_LINE = "a\n \n  b"
+
 DEFAULT = _entry("default", rx.PUNCTUATION, rx.GPT2, rx.DIGITS, rx.THREE_ASCII_DIGITS, loads_in_genai=False)
 
 PRE_TOKENIZERS = (
@@ -61,25 +65,27 @@ PRE_TOKENIZERS = (
         rx.GPT2,
     ),
     _entry("smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", rx.DIGIT, rx.GPT2),
-    _entry("falcon", rx.PUNCTUATION_AND_BACKTICK, rx.GPT2, rx.THREE_ASCII_DIGITS, differs_in_genai="it's"),
+    _entry("falcon", rx.PUNCTUATION_AND_BACKTICK, rx.GPT2, rx.THREE_ASCII_DIGITS, differs_in_genai="</b>"),
     _entry(
         "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano",
         rx.words(rx.UP_TO_3_DIGITS),
         whole_words=True,
         add_bos=True,
+        differs_in_genai=_BLANK_LINE,
     ),
-    _entry("dbrx smaug-bpe chatglm-bpe", rx.words(rx.UP_TO_3_DIGITS)),
-    _entry("glm4 glm5", rx.words(rx.UP_TO_3_DIGITS), whole_words=True),
+    _entry("dbrx smaug-bpe chatglm-bpe", rx.words(rx.UP_TO_3_DIGITS), differs_in_genai=_BLANK_LINE),
+    _entry("glm4 glm5", rx.words(rx.UP_TO_3_DIGITS), whole_words=True, differs_in_genai=_BLANK_LINE),
     _entry("minicpm5", rx.UP_TO_3_DIGITS, rx.words(rx.DIGITS), whole_words=True, loads_in_genai=False),
-    _entry("jais-2", rx.JAIS2),
+    _entry("jais-2", rx.JAIS2, differs_in_genai=_BLANK_LINE),
     _entry(
         "qwen2 deepseek-r1-qwen stablelm2 hunyuan megrez grok-2 kormo f2llmv2 solar-open bailingmoe bailingmoe2 "
         "llada-moe",
         rx.words(rx.DIGIT),
+        differs_in_genai=_BLANK_LINE,
     ),
-    _entry("qwen35", rx.WORDS_WITH_MARKS),
-    _entry("ufakzeka", rx.WORDS_WITHOUT_CONTRACTIONS),
-    _entry("seed-coder", rx.WORDS_BEFORE_LINES),
+    _entry("qwen35", rx.WORDS_WITH_MARKS, differs_in_genai=_BLANK_LINE),
+    _entry("ufakzeka", rx.WORDS_WITHOUT_CONTRACTIONS, differs_in_genai=_BLANK_LINE),
+    _entry("seed-coder", rx.WORDS_BEFORE_LINES, differs_in_genai=_BLANK_LINE),
     _entry("laguna", rx.LINE_FEEDS, rx.words(rx.DIGIT), differs_in_genai="é\na"),
     _entry("exaone-moe", rx.EXAONE_MOE, loads_in_genai=False),
     _entry("deepseek-llm", *rx.DEEPSEEK_LLM, loads_in_genai=False),
@@ -129,20 +135,14 @@ PRE_TOKENIZERS = (
 
 _BY_NAME = {name: entry for entry in PRE_TOKENIZERS for name in entry.names}
 
-# Names of vocabularies whose tokens are plain text; the two sides of each merge too.
-_PLAIN_TEXT = ("gemma4", "granite-embed-multi-311m", "mmbert", "sarvam-moe", "whitespace")
-
 
 def find_pre_tokenizer(name: str) -> PreTokenizer:
     """The entry for a name; an unknown name is refused, for guessing gives other token ids."""
     if name in _BY_NAME:
         return _BY_NAME[name]
-    if name in _PLAIN_TEXT:
-        raise MobiusError(
-            f"the pre-tokenizer '{name}' (tokenizer.ggml.pre) is for tokens of plain text, not of bytes: not supported"
-        )
-    nearest = get_close_matches(name.lower(), _BY_NAME, n=5, cutoff=0.3)
+    known = [*_BY_NAME, *PLAIN_TEXT]
+    nearest = get_close_matches(name.lower(), known, n=5, cutoff=0.3)
     raise MobiusError(
         f"the pre-tokenizer '{name}' (tokenizer.ggml.pre) is not known",
-        f"known names like it: {', '.join(nearest)}" if nearest else f"known: {', '.join(sorted(_BY_NAME))}",
+        f"known names like it: {', '.join(nearest)}" if nearest else f"known: {', '.join(sorted(known))}",
     )

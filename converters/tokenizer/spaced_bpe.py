@@ -1,33 +1,60 @@
-"""BPE on characters with `▁` for spaces (`tokenizer.ggml.model` = gemma4): lines, merges from the file, byte tokens."""
+"""BPE on characters: merges from the file, tokens of plain text, and byte tokens for what is no token.
 
-from collections.abc import Mapping
+It is the kind of `tokenizer.ggml.model` = gemma4, and that of gpt2 with some names in `tokenizer.ggml.pre`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from converters.tokenizer.algorithm import SPACE, Algorithm, Kind, bpe, replace, spaced_text_decoder
+from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, bpe, replace, spaced_text_decoder
 from converters.tokenizer.byte_tokens import warn_of_missing_bytes
 from converters.tokenizer.merge_lines import read_merges
-from converters.tokenizer.vocabulary import Vocabulary
+from converters.tokenizer.vocabulary import KEY, Vocabulary
+
+_GENAI = "onnxruntime-genai gives other ids, for example for 'a b': encode with the tokenizers library"
+_BEFORE_A_LINE = r"(?<![^\n])(?=[^\n▁])"
 
 
-def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
-    merges = read_merges(metadata, vocabulary.ids, warnings)
-    warn_of_missing_bytes(vocabulary, warnings)
-    _warn_of_line_feeds(vocabulary, merges, warnings)
-    return Algorithm(
-        tokenizer_class="GemmaTokenizer",
-        model=bpe(byte_fallback=True),
-        normalizer=replace(" ", SPACE),
-        # No token spans the end of a line.
-        pre_tokenizer={"type": "Split", "pattern": {"Regex": r"\n+"}, "behavior": "Isolated", "invert": False},
-        decoder=spaced_text_decoder(bytes_too=True, strip=False),
-        merges=merges,
-        always_bos=True,
-    )
+@dataclass(frozen=True)
+class _Spaced:
+    """How vocabularies with `▁` for spaces differ: called, it sets one up."""
+
+    always_bos: bool = False
+    # A run of line feeds that is a token is that token, whatever the merges would make of it.
+    whole_runs: bool = False
+    # Each ▁ begins a word, and each line begins with one.
+    words: bool = False
+
+    def __call__(self, metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
+        merges = read_merges(metadata, vocabulary.ids, warnings)
+        warn_of_missing_bytes(vocabulary, warnings)
+        if self.whole_runs:
+            _warn_of_line_feeds(vocabulary, merges, warnings)
+        spaces, lines = replace(" ", SPACE), _split({"Regex": r"\n+"})  # no token spans the end of a line
+        if self.words:
+            steps = [spaces, replace(_BEFORE_A_LINE, SPACE, regex=True)]
+            spaces = {"type": "Sequence", "normalizers": steps}
+            lines = {"type": "Sequence", "pretokenizers": [lines, _split({"String": SPACE}, "MergedWithNext")]}
+            warnings.append(_GENAI)
+        return Algorithm(
+            tokenizer_class="GemmaTokenizer",
+            model=bpe(byte_fallback=True),
+            normalizer=spaces,
+            pre_tokenizer=lines,
+            decoder=spaced_text_decoder(bytes_too=True, strip=bool(metadata.get(KEY + "add_space_prefix", False))),
+            merges=merges,
+            always_bos=self.always_bos,
+        )
+
+
+def _split(pattern: Json, behavior: str = "Isolated") -> Json:
+    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
 
 
 def _warn_of_line_feeds(vocabulary: Vocabulary, merges: list[tuple[int, int]], warnings: list[str]) -> None:
-    """A run of line feeds that is a token is that token in llama.cpp, whatever the merges would make of it."""
+    """Announce the runs of line feeds that are tokens, but not what the merges make of them."""
     tokens = vocabulary.tokens
     runs = [i for i, text in enumerate(tokens) if not text.strip("\n") and not vocabulary.matched_first[i]]
     lengths = {i: len(tokens[i]) for i in runs}
@@ -48,4 +75,31 @@ def _join(lengths: list[int], ranks: Mapping[tuple[int, int], int]) -> list[int]
     return lengths
 
 
-SPACED_BPE = Kind("BPE with ▁ for spaces", {}, _build)
+def _unspaced(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
+    """Spaces are characters like any other; runs of white space are words of their own."""
+    warn_of_missing_bytes(vocabulary, warnings)
+    warnings.append(
+        "llama.cpp crashes on two white-space characters of which one is a space, for example in 'a  b', and decodes "
+        "such tokens as '中' to '[UNK_BYTE_0xe4b8ad中]': tokenizer.json has ids for the former, and decodes to the text"
+    )
+    warnings.append(_GENAI)
+    return Algorithm(
+        tokenizer_class="GemmaTokenizer",
+        model=bpe(byte_fallback=True),
+        normalizer=None,
+        pre_tokenizer=_split({"Regex": r"\s+"}),
+        decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
+        merges=read_merges(metadata, vocabulary.ids, warnings),
+    )
+
+
+_GEMMA = _Spaced(always_bos=True, whole_runs=True)
+SPACED_BPE = Kind("BPE with ▁ for spaces", {}, _GEMMA)
+# By the name in `tokenizer.ggml.pre`, where `tokenizer.ggml.model` is gpt2.
+PLAIN_TEXT: dict[str, Callable[[Mapping[str, Any], Vocabulary, list[str]], Algorithm]] = {
+    "gemma4": _GEMMA,
+    "granite-embed-multi-311m": _GEMMA,
+    "mmbert": _Spaced(whole_runs=True, words=True),
+    "sarvam-moe": _Spaced(),
+    "whitespace": _unspaced,
+}

@@ -99,6 +99,8 @@ class SpecialTokens:
     # Generation ends at each of these; the first is EOS, if there is one.
     stops: tuple[int, ...]
     types: NDArray[np.int32]
+    # Those of the ids that the file does not give.
+    assumed: Mapping[str, int]
 
 
 def read_special_tokens(
@@ -107,14 +109,17 @@ def read_special_tokens(
     """Read the ids with a role; `defaults` has what the tokenizer kind assumes for absent keys."""
     ids = vocabulary.ids
     roles = {
-        role: _read_id(metadata, f"{role}_token_id", len(ids), defaults.get(role), warnings)
+        role: _read_id(metadata, f"{role}_token_id", len(ids), warnings)
         for role in ("bos", "eos", "unknown", "padding", "seperator", "mask", "eot", "eom")  # the key's spelling
     }
+    assumed = {role: i for role, i in defaults.items() if roles[role] is None and i < len(ids)}
+    roles |= assumed
+    _warn_of_ordinary(assumed, vocabulary, warnings)
     types = vocabulary.types.copy()
     stops = {ids[text] for text in _END_OF_GENERATION if text in ids}
     types[list(stops)] = TokenType.CONTROL
     for infill in _INFILLS:
-        chosen = [_read_id(metadata, key, len(ids), None, warnings) for key in infill.keys]
+        chosen = [_read_id(metadata, key, len(ids), warnings) for key in infill.keys]
         found = [i for i in chosen if i is not None][-1:]
         if not found:
             texts = [text for text in infill.texts if text in ids]
@@ -143,7 +148,17 @@ def read_special_tokens(
         mask=roles["mask"],
         stops=tuple(order),
         types=types,
+        assumed=assumed,
     )
+
+
+def _warn_of_ordinary(assumed: Mapping[str, int], vocabulary: Vocabulary, warnings: list[str]) -> None:
+    for role, i in assumed.items():
+        if role in ("bos", "eos") and not vocabulary.matched_first[i]:
+            warnings.append(
+                f"the file names no {role.upper()} token ({KEY}{role}_token_id): "
+                f"like llama.cpp, the model folder takes token {i}, {vocabulary.tokens[i]!r}"
+            )
 
 
 def _remove_inner_marks(stops: set[int], types: NDArray[np.int32], ids: Mapping[str, int]) -> None:
@@ -157,12 +172,11 @@ def _all_in(texts: Iterable[str], stops: set[int], ids: Mapping[str, int]) -> bo
     return all(ids.get(text) in stops for text in texts)
 
 
-def _read_id(metadata: Mapping[str, Any], key: str, count: int, default: int | None, warnings: list[str]) -> int | None:
-    fallback = default if default is not None and default < count else None
+def _read_id(metadata: Mapping[str, Any], key: str, count: int, warnings: list[str]) -> int | None:
     value = metadata.get(KEY + key)
     if value is None:
-        return fallback
+        return None
     if not 0 <= int(value) < count:
         warnings.append(f"{KEY}{key} is {value}, but there are {count} tokens: ignored")
-        return fallback
+        return None
     return int(value)

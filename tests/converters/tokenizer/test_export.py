@@ -14,12 +14,21 @@ from tests.converters.tokenizer.vocab_files import CONTROL, USER_DEFINED, byte_l
 _PIECES = {"ab": -1.0, "a": -2.0, "b": -3.0, "▁": -4.0}
 
 
-@pytest.mark.parametrize("model", ["rwkv", "plamo2", "hybriddna", "whitespace", "test", "something-new"])
-def test_other_kinds_are_refused_by_name(model: str) -> None:
-    with pytest.raises(MobiusError, match=f"'{model}'") as refusal:
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ("rwkv", "not supported: RWKV's takes the longest token"),
+        ("hybriddna", "not supported: byte-level BPE with DNA"),
+        ("test", "not supported: llama.cpp's own tests"),
+        ("something-new", "not known"),
+    ],
+)
+def test_other_kinds_are_refused_by_name(model: str, reason: str) -> None:
+    with pytest.raises(MobiusError, match=rf"'{model}' \(tokenizer.ggml.model\) is {reason}") as refusal:
         export_tokenizer({**sentencepiece(_PIECES), "tokenizer.ggml.model": model})
     for kind in ("gpt2 (byte-level BPE)", "llama (SentencePiece", "t5 (Unigram", "bert (WordPiece)", "gemma4", "none"):
         assert kind in refusal.value.hint
+    assert "plamo2 (PLaMo-2's Unigram), whitespace (BPE of words without spaces)" in refusal.value.hint
 
 
 @pytest.mark.parametrize("model", ["none", "no_vocab"])

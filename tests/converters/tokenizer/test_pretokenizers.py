@@ -117,7 +117,12 @@ def test_no_name_is_llama_cpps_default_and_a_warning(keys: dict[str, str], tmp_p
 
 
 def test_unknown_name_is_refused_with_the_nearest() -> None:
-    for name, nearest in (("lama-bpe", "llama-bpe"), ("Qwen_2", "qwen2"), ("deepseek-v4", "deepseek-v3")):
+    for name, nearest in (
+        ("lama-bpe", "llama-bpe"),
+        ("Qwen_2", "qwen2"),
+        ("deepseek-v4", "deepseek-v3"),
+        ("mmBERT2", "mmbert"),
+    ):
         with pytest.raises(MobiusError, match=f"'{name}'.*not known") as refusal:
             export_tokenizer(byte_level(pre=name))
         assert nearest in refusal.value.hint.split(": ")[1].split(", ")
@@ -126,10 +131,17 @@ def test_unknown_name_is_refused_with_the_nearest() -> None:
     assert "smollm" in refusal.value.hint
 
 
-@pytest.mark.parametrize("name", ["gemma4", "granite-embed-multi-311m", "mmbert", "sarvam-moe", "whitespace"])
-def test_names_of_vocabularies_without_bytes_are_refused(name: str) -> None:
-    with pytest.raises(MobiusError, match=f"'{name}'.*plain text, not of bytes"):
-        export_tokenizer(byte_level(pre=name))
+def test_one_name_needs_no_merges(tmp_path: Path) -> None:
+    for name in ("kimi-k2", "qwen2"):
+        metadata = byte_level(merges=_MERGES, special=_SPECIAL, pre=name)
+        del metadata["tokenizer.ggml.merges"]
+        if name == "kimi-k2":
+            texts = [*word_strings(300, special=[*_SPECIAL]), *around()]
+            files = assert_same_as_llama(metadata, texts, tmp_path)
+            assert any("has no merges" in warning for warning in files.warnings)
+        else:
+            with pytest.raises(MobiusError, match="no merges"):
+                export_tokenizer(metadata)
 
 
 def test_each_name_stands_once() -> None:
@@ -138,4 +150,4 @@ def test_each_name_stands_once() -> None:
 
 def test_patterns_that_genai_does_not_know_are_announced() -> None:
     assert any("onnxruntime-genai" in w for w in export_tokenizer(byte_level(pre="default")).warnings)
-    assert not export_tokenizer(byte_level(pre="qwen2")).warnings
+    assert not export_tokenizer(byte_level(pre="gpt-2")).warnings

@@ -17,6 +17,7 @@ from tests.converters.tokenizer.vocab_files import (
     byte_level,
     sentencepiece,
 )
+from tests.llama_vocab import LlamaVocab
 
 
 def _special(*texts: str, kind: int = CONTROL) -> dict[str, int]:
@@ -120,18 +121,72 @@ def _without(metadata: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key.rpartition(".")[2] not in keys}
 
 
-def test_byte_level_bpe_has_no_bos_unless_the_file_says_so() -> None:
-    files = export_tokenizer(_without(byte_level(pre="llama-bpe"), "bos_token_id"))
+@pytest.mark.parametrize("add_bos", [False, True])
+@pytest.mark.parametrize("name", ["gpt-2", "llama-bpe", "chatglm-bpe", "glm4", "glm5", "qwen2", "kimi-k2"])
+def test_byte_level_bpe_takes_the_ids_of_llama_cpp_where_the_file_has_none(
+    name: str, add_bos: bool, tmp_path: Path
+) -> None:
+    no_bos = name in ("chatglm-bpe", "glm4", "glm5")
+    metadata = byte_level(special={"<x>": CONTROL}, pre=name, add_bos_token=add_bos and not no_bos)
+    texts = ["ab", "a\x0bb", ""]
+    for ids in ({}, {"bos_token_id": 9999, "eos_token_id": 9999}):
+        metadata = _without(metadata, "bos_token_id", "eos_token_id")
+        files = assert_same_as_llama(metadata | {f"tokenizer.ggml.{k}": v for k, v in ids.items()}, texts, tmp_path)
+        assert files.bos_token_id == (None if no_bos else _bos(tmp_path))
+        assert files.eos_token_ids == (11,)
+        assert any("names no EOS token" in warning and "token 11, 'ċ'" in warning for warning in files.warnings)
+        assert any("names no BOS token" in warning for warning in files.warnings) == (not no_bos)
+        assert files.tokenizer_config is not None
+        assert files.tokenizer_config.keys().isdisjoint(["bos_token", "eos_token"])  # they are ordinary tokens
+
+
+def _bos(folder: Path) -> int:
+    """llama.cpp's for the file that was compared last."""
+    llama = LlamaVocab(folder / "vocab.gguf")
+    try:
+        return llama.bos
+    finally:
+        llama.close()
+
+
+def test_an_assumed_id_of_a_special_token_needs_no_warning(tmp_path: Path) -> None:
+    metadata = _without(byte_level(special={"<x>": CONTROL}, pre="falcon"), "bos_token_id", "eos_token_id")
+    metadata["tokenizer.ggml.tokens"][11], metadata["tokenizer.ggml.tokens"][-1] = "<x>", "ċ"
+    metadata["tokenizer.ggml.token_type"][[11, -1]] = CONTROL, NORMAL
+    files = assert_same_as_llama(metadata, ["a<x>b", "\x0b"], tmp_path)
+    assert files.tokenizer_config is not None
+    assert files.tokenizer_config["bos_token"] == files.tokenizer_config["eos_token"] == "<x>"
+    assert not any("token 11" in warning for warning in files.warnings)
+
+
+@pytest.mark.parametrize("missing", ["bos", "eos"])
+def test_ids_are_assumed_one_by_one(missing: str, tmp_path: Path) -> None:
+    metadata = _without(byte_level(pre="llama-bpe", add_eos_token=True), f"{missing}_token_id")
+    files = assert_same_as_llama(metadata, ["a"], tmp_path)
+    warnings = [warning for warning in files.warnings if "names no" in warning]
+    assert len(warnings) == 1
+    assert f"{missing.upper()} token (tokenizer.ggml.{missing}_token_id)" in warnings[0]
+
+
+def test_no_assumed_id_beyond_the_vocabulary_and_no_stop_at_all_is_announced(tmp_path: Path) -> None:
+    metadata = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": ["a", "b", "ab", *map(str, range(8))],
+        "tokenizer.ggml.merges": ["a b"],
+    }
+    files = assert_same_as_llama(metadata, ["ab"], tmp_path)
     assert files.bos_token_id is None
-    assert not files.add_bos
-    assert "bos_token" not in files.tokenizer_config
-    assert any("names no bos token" in warning for warning in files.warnings)
-
-
-def test_no_stop_at_all_is_announced() -> None:
-    files = export_tokenizer(_without(byte_level(special={"<x>": CONTROL}, pre="gpt-2"), "eos_token_id"))
     assert files.eos_token_ids == ()
     assert any("no token that ends generation" in warning for warning in files.warnings)
+    assert not any("llama.cpp" in w for w in files.warnings if "names no" in w)
+
+
+def test_a_bos_token_that_is_missing_is_announced() -> None:
+    metadata = _without(byte_level(pre="glm4", add_bos_token=True), "bos_token_id")  # llama.cpp crashes on a text
+    files = export_tokenizer(metadata)
+    assert not files.add_bos
+    assert any("names no bos token: none is added" in warning for warning in files.warnings)
 
 
 def test_ids_out_of_range_are_ignored_as_in_llama_cpp(tmp_path: Path) -> None:

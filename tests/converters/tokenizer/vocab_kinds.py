@@ -30,6 +30,19 @@ def unigram(texts: Sequence[str], *, count: int = 2000, **keys: Any) -> dict[str
     return _metadata("t5", types, scores=np.array(scores, np.float32), **keys)
 
 
+def plamo2(texts: Sequence[str], *, count: int = 2000, runs: bool = False, **keys: Any) -> dict[str, Any]:
+    """Pieces of the texts with random scores; without `runs` none repeats one character, so that few sums tie."""
+    special = dict.fromkeys(["<|plamo:bos|>", "<|plamo:eos|>", "<|plamo:pad|>", "<|plamo:op|>"], CONTROL)
+    special = {"<|plamo:unk|>": UNKNOWN} | special | {"<user>": USER_DEFINED}
+    special |= {f"<0x{byte:02X}>": BYTE for byte in range(256)}
+    rng = random.Random(1)
+    pieces = [p for p in grams(texts, count) if p not in special and (runs or len(p) == 1 or len(set(p)) > 1)]
+    pieces = [p for p in pieces if len(p) > 1 or p.isascii() or rng.random() < 0.9]
+    types = {**special, **dict.fromkeys(pieces, NORMAL), "unused": UNUSED}
+    scores = [0.0] * len(special) + [rng.uniform(-14, -2) for _ in pieces] + [-5.0]
+    return _metadata("plamo2", types, scores=np.array(scores, np.float32), **keys)
+
+
 def wordpiece(texts: Sequence[str], *, count: int = 3000, **keys: Any) -> dict[str, Any]:
     """Pieces of the words as they are, in lower case and without accents, each inside and at the start of words."""
     special = dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], CONTROL) | {"<user>": USER_DEFINED}
