@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Prove the tokenizers of real vocabularies against llama.cpp, and print a Markdown table.
+
+usage: python scripts/tokenizer_matrix.py [--texts N] FILE.gguf ...
+
+Per file: llama.cpp's own vectors where they lie beside it (FILE.gguf.inp, .out; scripts/fetch_vocabs.py), ids of N
+made-up texts (2,000), texts of their ids and of N sequences of random ids, the bytes of every token, and how many texts
+onnxruntime-genai, where it is installed, encodes otherwise. Columns count what differs. Exit 1 if a vector does.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+SEPARATOR = "\n__ggml_vocab_test__\n"
+COLUMNS = ("vocabulary", "kind", "tokens", "vectors", "ids", "texts", "random ids", "token bytes", "genai ids",
+           "seconds", "peak MB", "warnings")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: tuple[str, ...]
+    failed: bool
+
+
+def vectors(path: Path, encode: Any) -> tuple[int, int] | None:
+    """How many of llama.cpp's vectors differ, and how many there are."""
+    inputs, outputs = (path.with_name(f"{path.name}{end}") for end in (".inp", ".out"))
+    if not inputs.exists():
+        return None
+    texts = inputs.read_bytes().decode().removesuffix(SEPARATOR).split(SEPARATOR)
+    wanted = [[int(number) for number in line.split()] for line in outputs.read_text().splitlines()]
+    return sum(encode(text) != ids for text, ids in zip(texts, wanted, strict=True)), len(texts)
+
+
+def genai_differing(folder: Path, files: Any, texts: list[str], ids: list[list[int]]) -> str:
+    """How many texts onnxruntime-genai encodes otherwise; `folder` has a model that it loads."""
+    try:
+        import onnxruntime_genai as og
+    except ImportError:
+        return "-"
+    (folder / "tokenizer.json").write_bytes(str(files.tokenizer_json).encode())
+    (folder / "tokenizer_config.json").write_text(json.dumps(files.tokenizer_config), encoding="utf-8")
+    try:
+        tokenizer = og.Tokenizer(og.Model(str(folder)))
+    except Exception:  # it does not know the pre-tokenizer, or has no such kind
+        return "does not load"
+    return str(sum(_genai_ids(tokenizer, text) != i for text, i in zip(texts, ids, strict=True)))
+
+
+def _genai_ids(tokenizer: Any, text: str) -> list[int] | None:
+    try:
+        return [int(i) for i in tokenizer.encode(text)]
+    except RuntimeError:  # it stumbles over some texts
+        return None
+
+
+def cost(path: Path, folder: Path) -> tuple[str, str]:
+    """Seconds and peak memory of an export, in a process of its own."""
+    command = [sys.executable, str(ROOT / "scripts" / "export_tokenizer.py"), str(path), str(folder / "cost.json")]
+    found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return f"{found['seconds']:.2f}", str(found["peak_mb"])
+
+
+def prove(path: Path, count: int, folder: Path) -> Row:
+    from tokenizers import Tokenizer
+
+    from converters.sources.gguf_file import GgufFile
+    from converters.tokenizer import export_tokenizer
+    from tests.converters.tokenizer.llama_pieces import Decoding
+    from tests.converters.tokenizer.pre_strings import word_strings
+    from tests.llama_vocab import LlamaVocab
+
+    with GgufFile.open(path) as source:
+        metadata = {key: source.metadata[key] for key in source.metadata}
+    files = export_tokenizer(metadata)
+    ours, llama = Tokenizer.from_str(str(files.tokenizer_json)), LlamaVocab(path)
+    decoding = Decoding(metadata, ours, llama)
+    found = vectors(path, lambda text: ours.encode(text, add_special_tokens=False).ids)
+    special = sorted(token.content for token in ours.get_added_tokens_decoder().values())
+    texts = word_strings(count, special=special[:: len(special) // 40 + 1])
+    ids = [llama.encode(text) for text in texts]
+    encoded = [e.ids for e in ours.encode_batch(texts, add_special_tokens=False)]
+    pre = metadata.get("tokenizer.ggml.pre")
+    seconds, peak = cost(path, folder)
+    cells = (
+        path.stem.removeprefix("ggml-vocab-"),
+        f"{metadata['tokenizer.ggml.model']}{f' / {pre}' if pre else ''}",
+        f"{len(metadata['tokenizer.ggml.tokens']):,}",
+        "-" if found is None else f"{found[0]} of {found[1]}",
+        str(sum(a != b for a, b in zip(encoded, ids, strict=True))),
+        str(len(decoding.differing(ids))),
+        str(len(decoding.differing(decoding.random_ids(count)))),
+        str(len(decoding.differing_pieces())),
+        genai_differing(folder, files, texts, encoded),
+        seconds,
+        peak,
+        str(len(files.warnings)),
+    )
+    llama.close()
+    return Row(cells, found is not None and found[0] > 0)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--texts", type=int, default=2000)
+    given = parser.parse_args()
+    from tests.tiny import write_tiny
+
+    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
+    failed = False
+    with tempfile.TemporaryDirectory() as scratch:
+        tiny, folder = Path(scratch) / "tiny.gguf", Path(scratch) / "model"
+        write_tiny(tiny, "llama", types="Q8_0", tokenizer="bpe")
+        command = [sys.executable, "-m", "mobius_cli", "convert", str(tiny), "-o", str(folder), "--ep", "cpu"]
+        subprocess.run(command, check=True, capture_output=True)
+        for path in given.files:
+            row = prove(path, given.texts, folder)
+            print(f"| {' | '.join(row.cells)} |", flush=True)
+            failed |= row.failed
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
