@@ -4,10 +4,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Protocol
 
+from converters.sources.gguf_file import GgufFile
+from converters.tokenizer.export import NO_TOKENIZER
 from mobius_cli.bench_rows import Workload
 from mobius_cli.bench_sample import random_tokens
 from mobius_cli.runtime.llama_bench import LlamaBench, find_llama_bench
 from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
+from repack.errors import MobiusError
 
 _ALL_LAYERS = 99  # more than any model has
 _SPARE = 16  # tokens of context beyond the longest test
@@ -39,8 +42,16 @@ def open_beside(
     if (found := find_llama_bench(explicit)) is not None:
         return _Bench(LlamaBench(found, gguf, threads=threads, gpu_layers=layers), layers)
     binary = find_llama_server(explicit)
+    _check_tokenizer(gguf)
     server = LlamaServer(binary, gguf, context=longest + _SPARE, threads=threads, gpu_layers=layers)
     return _Server(stack.enter_context(server), layers, vocab)
+
+
+def _check_tokenizer(gguf: Path) -> None:
+    with GgufFile.open(gguf) as source:
+        if source.metadata.get("tokenizer.ggml.model") in NO_TOKENIZER:
+            raise MobiusError(f"llama-server cannot run {gguf}, which has no tokenizer",
+                              "put a llama-bench on the PATH, or leave out --gguf")  # fmt: skip
 
 
 class _Bench:

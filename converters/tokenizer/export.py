@@ -38,7 +38,7 @@ _NO_MODEL = {
     "test": "llama.cpp's own tests make ids from sums of bytes with it: it is no tokenizer of a model",
 }
 # What models without a tokenizer say: they are fed with ids.
-_NO_TOKENIZER = ("none", "no_vocab")
+NO_TOKENIZER = ("none", "no_vocab")
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
     model = metadata.get(KEY + "model")
     if model is None:
         raise MobiusError("the file has no tokenizer (tokenizer.ggml.model)")
-    if model in _NO_TOKENIZER:
+    if model in NO_TOKENIZER:
         return TokenizerFiles(warnings=(f"the file has no tokenizer (its kind is '{model}'), nor gets the folder one",))
     kind = gpt2_kind(metadata) if model == "gpt2" else _KINDS.get(str(model))
     if kind is None:
@@ -75,7 +75,7 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
         supported = ", ".join(f"{name} ({kind.title})" for name, kind in _KINDS.items())
         raise MobiusError(
             f"the tokenizer kind '{model}' (tokenizer.ggml.model) is not {reason}",
-            f"supported: {supported}, {' and '.join(_NO_TOKENIZER)} (without a tokenizer)",
+            f"supported: {supported}, {' and '.join(NO_TOKENIZER)} (without a tokenizer)",
         )
     warnings: list[str] = []
     vocabulary = read_vocabulary(metadata, warnings)

