@@ -11,7 +11,7 @@ from converters.tokenizer.gpt2 import gpt2_kind
 from converters.tokenizer.plamo2 import PLAMO2
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.spaced_bpe import SPACED_BPE
-from converters.tokenizer.special import SpecialTokens, read_special_tokens
+from converters.tokenizer.special import SpecialTokens, read_special_tokens, settle_assumed
 from converters.tokenizer.suppressed import read_suppressed
 from converters.tokenizer.templates import read_templates
 from converters.tokenizer.tokenizer_json import tokenizer_json
@@ -85,6 +85,7 @@ def export_tokenizer(metadata: Mapping[str, Any]) -> TokenizerFiles:
     vocabulary = replace(vocabulary, types=special.types)
     algorithm = kind.build(metadata, vocabulary, warnings)
     around = _around(metadata, algorithm, special, warnings)
+    special = settle_assumed(special, vocabulary, around[0] is not None, warnings)
     added = added_tokens(metadata, vocabulary, warnings)
     suppressed = read_suppressed(metadata, vocabulary.tokens, warnings)
     main, named = read_templates(metadata, warnings)

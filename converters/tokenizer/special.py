@@ -1,7 +1,7 @@
 """Special tokens: ids with a role, and those that llama.cpp recognizes by their text."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,7 +114,6 @@ def read_special_tokens(
     }
     assumed = {role: i for role, i in defaults.items() if roles[role] is None and i < len(ids)}
     roles |= assumed
-    _warn_of_ordinary(assumed, vocabulary, warnings)
     types = vocabulary.types.copy()
     stops = {ids[text] for text in _END_OF_GENERATION if text in ids}
     types[list(stops)] = TokenType.CONTROL
@@ -152,13 +151,21 @@ def read_special_tokens(
     )
 
 
-def _warn_of_ordinary(assumed: Mapping[str, int], vocabulary: Vocabulary, warnings: list[str]) -> None:
-    for role, i in assumed.items():
-        if role in ("bos", "eos") and not vocabulary.matched_first[i]:
-            warnings.append(
-                f"the file names no {role.upper()} token ({KEY}{role}_token_id): "
-                f"like llama.cpp, the model folder takes token {i}, {vocabulary.tokens[i]!r}"
-            )
+def settle_assumed(
+    special: SpecialTokens, vocabulary: Vocabulary, bos_used: bool, warnings: list[str]
+) -> SpecialTokens:
+    """Announce the ordinary tokens that get a role because the file names none; without such a BOS if nothing uses it.
+
+    `vocabulary` has the types after llama.cpp's corrections.
+    """
+    ordinary = {role: i for role, i in special.assumed.items() if not vocabulary.matched_first[i]}
+    uses = {"eos": "generation ends at", "bos": "every text begins with"}
+    for role in ("eos", "bos") if bos_used else ("eos",):
+        if role in ordinary:
+            token = f"token {ordinary[role]}, {vocabulary.tokens[ordinary[role]]!r}"
+            key = f"{KEY}{role}_token_id"
+            warnings.append(f"the file names no {role.upper()} token ({key}): like in llama.cpp, {uses[role]} {token}")
+    return special if bos_used or "bos" not in ordinary else replace(special, bos=None)
 
 
 def _remove_inner_marks(stops: set[int], types: NDArray[np.int32], ids: Mapping[str, int]) -> None:
