@@ -3,11 +3,13 @@
 import datetime
 import json
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, NoReturn
 
 import jinja2
-from jinja2.ext import loopcontrols
+from jinja2 import nodes
+from jinja2.ext import Extension, loopcontrols
+from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from repack.errors import MobiusError
@@ -44,12 +46,30 @@ def render_chat(
 
 @lru_cache(maxsize=8)
 def _compile(template: str) -> jinja2.Template:
+    return chat_environment().from_string(template)
+
+
+@cache
+def chat_environment() -> jinja2.Environment:
+    """Jinja as chat templates are written for it."""
     # Sandboxed: the template comes from a downloaded file.
-    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
+    )
     environment.filters["tojson"] = _to_json
     environment.globals["raise_exception"] = _raise_exception
     environment.globals["strftime_now"] = _strftime_now
-    return environment.from_string(template)
+    return environment
+
+
+class _Generation(Extension):
+    """`{% generation %}` marks what the model writes, for training: it shows nothing itself."""
+
+    tags = {"generation"}  # noqa: RUF012 - as the base class has it
+
+    def parse(self, parser: Parser) -> list[nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 def _to_json(

@@ -75,7 +75,7 @@ PRE_TOKENIZERS = (
     ),
     _entry("dbrx smaug-bpe chatglm-bpe", rx.words(rx.UP_TO_3_DIGITS), differs_in_genai=_BLANK_LINE),
     _entry("glm4 glm5", rx.words(rx.UP_TO_3_DIGITS), whole_words=True, differs_in_genai=_BLANK_LINE),
-    _entry("minicpm5", rx.UP_TO_3_DIGITS, rx.words(rx.DIGITS), whole_words=True, loads_in_genai=False),
+    _entry("minicpm5", rx.UP_TO_3_DIGITS, rx.words(rx.UP_TO_3_DIGITS), whole_words=True, differs_in_genai=_BLANK_LINE),
     _entry("jais-2", rx.JAIS2, differs_in_genai=_BLANK_LINE),
     _entry(
         "qwen2 deepseek-r1-qwen stablelm2 hunyuan megrez grok-2 kormo f2llmv2 solar-open bailingmoe bailingmoe2 "

@@ -10,6 +10,7 @@ from typing import Any
 
 from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, bpe, replace, spaced_text_decoder
 from converters.tokenizer.byte_tokens import warn_of_missing_bytes
+from converters.tokenizer.genai_cuts import warn_of_genai_cuts
 from converters.tokenizer.merge_lines import read_merges
 from converters.tokenizer.vocabulary import KEY, Vocabulary
 
@@ -38,6 +39,8 @@ class _Spaced:
             spaces = {"type": "Sequence", "normalizers": steps}
             lines = {"type": "Sequence", "pretokenizers": [lines, _split({"String": SPACE}, "MergedWithNext")]}
             warnings.append(_GENAI)
+        else:
+            warn_of_genai_cuts(vocabulary, merges, False, warnings)
         return Algorithm(
             tokenizer_class="GemmaTokenizer",
             model=bpe(byte_fallback=True),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from converters.tokenizer.genai_template import genai_template_warning, without_block_trimming
 from repack.errors import InputError
 
 KEY = "tokenizer.chat_template"
@@ -27,4 +28,8 @@ def read_templates(metadata: Mapping[str, Any], warnings: list[str]) -> tuple[st
     for name in [name for name in named if not _FILE_NAME.fullmatch(name)]:
         warnings.append(f"the chat template named {name!r} is left out: that is no name for a file")
         del named[name]
-    return main, named
+    if main is None:
+        return None, named
+    if (warning := genai_template_warning(main)) is not None:
+        warnings.append(warning)
+    return without_block_trimming(main), named

@@ -95,11 +95,13 @@ class TextCodec:
         return render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos)
 
     def encode_chat(self, prompt: str, system: str | None = None) -> list[int]:
-        """Ids of one user turn in the chat template; exactly one beginning-of-sequence token."""
-        text, bos = self.render_chat(prompt, system), self._config.get("bos_token", "")
-        wanted = bool(self._config.get("add_bos_token"))
-        twice = wanted and bos != "" and text.startswith(bos)
-        return self.encode(text, special=wanted and not twice)
+        """Ids of one user turn in the chat template; what goes around every text is there once, as in llama.cpp."""
+        text = self.render_chat(prompt, system)
+        if self._config.get("add_bos_token"):
+            text = text.removeprefix(self._config.get("bos_token", ""))
+        if self._config.get("add_eos_token"):
+            text = text.removesuffix(self._config.get("eos_token", ""))
+        return self.encode(text)
 
 
 def _no_tokenizer(path: Path) -> InputError:
