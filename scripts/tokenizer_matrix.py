@@ -5,7 +5,8 @@ usage: python scripts/tokenizer_matrix.py [--texts N] FILE.gguf ...
 
 Per file: llama.cpp's own vectors where they lie beside it (FILE.gguf.inp, .out; scripts/fetch_vocabs.py), ids of N
 made-up texts (2,000), texts of their ids and of N sequences of random ids, the bytes of every token, and how many texts
-onnxruntime-genai, where it is installed, encodes otherwise. Columns count what differs. Exit 1 if a vector does.
+onnxruntime-genai, where it is installed, encodes otherwise (but for those with NUL, where it ends a text). Columns
+count what differs. Exit 1 if a vector does.
 """
 
 import argparse
@@ -52,7 +53,8 @@ def genai_differing(folder: Path, files: Any, texts: list[str], ids: list[list[i
         tokenizer = og.Tokenizer(og.Model(str(folder)))
     except Exception:  # it does not know the pre-tokenizer, or has no such kind
         return "does not load"
-    return str(sum(_genai_ids(tokenizer, text) != i for text, i in zip(texts, ids, strict=True)))
+    pairs = zip(texts, ids, strict=True)
+    return str(sum(_genai_ids(tokenizer, text) != i for text, i in pairs if "\0" not in text))
 
 
 def _genai_ids(tokenizer: Any, text: str) -> list[int] | None:

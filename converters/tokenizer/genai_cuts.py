@@ -80,7 +80,7 @@ def _repeated(words: Iterable[str]) -> Iterator[tuple[str, int]]:
     """Runs of one character up to a little longer than the longest token of them."""
     longest: dict[str, int] = {}
     for text in words:
-        if len(text) > 1 and text == text[0] * len(text):
+        if len(text) > 1 and text[0] == text[-1] and text == text[0] * len(text):
             longest[text[0]] = max(len(text), longest.get(text[0], 0))
     runs = ("1" + character * length for character, most in longest.items() for length in range(2, most + 2))
     return ((text, len(text)) for text in runs)

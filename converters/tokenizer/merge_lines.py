@@ -16,9 +16,10 @@ def read_merges(metadata: Mapping[str, Any], ids: Mapping[str, int], warnings: l
     unusable = 0
     for line in lines:
         left, _, right = line.partition(" ")
+        a, b = ids.get(left), ids.get(right)
         # llama.cpp never merges a part with a space in it, and `tokenizers` does not load such a line.
-        if " " not in right and left in ids and right in ids and left + right in ids:
-            merges.setdefault((ids[left], ids[right]))  # of equal merges the first counts
+        if a is not None and b is not None and left + right in ids and " " not in right:
+            merges[a, b] = None  # of equal merges the first counts
         else:
             unusable += 1
     if unusable:
