@@ -30,9 +30,9 @@ _SPACED = [*_ALWAYS_BOS, "mmbert", "sarvam-moe"]
 
 
 def _with(metadata: dict[str, Any], tokens: dict[str, int], **keys: Any) -> dict[str, Any]:
-    """More tokens, and other keys."""
-    types = [*metadata["tokenizer.ggml.token_type"], *tokens.values()]
-    more = {"tokens": [*metadata["tokenizer.ggml.tokens"], *tokens], "token_type": [int(kind) for kind in types]}
+    """More tokens, or other types of those that are there, and other keys."""
+    types = dict(zip(metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"], strict=True)) | tokens
+    more = {"tokens": list(types), "token_type": [int(kind) for kind in types.values()]}
     return metadata | {f"tokenizer.ggml.{key}": value for key, value in (more | keys).items()}
 
 
