@@ -39,6 +39,10 @@ class Algorithm:
     shows_unused: bool = False
 
 
+# From the metadata and the vocabulary; the list takes warnings.
+Build = Callable[[Mapping[str, Any], Vocabulary, list[str]], Algorithm]
+
+
 @dataclass(frozen=True)
 class Kind:
     """A value of `tokenizer.ggml.model`: its assumptions, and how to set it up."""
@@ -46,7 +50,7 @@ class Kind:
     title: str
     # What llama.cpp takes for ids that the file does not give.
     default_ids: Mapping[str, int]
-    build: Callable[[Mapping[str, Any], Vocabulary, list[str]], Algorithm]
+    build: Build
     needs_unknown: bool = False
 
 
@@ -68,6 +72,21 @@ def bpe(**options: Any) -> Json:
 def replace(pattern: str, content: str, *, regex: bool = False) -> Json:
     """A normalizer or decoder that replaces a text, or all that a regular expression matches."""
     return {"type": "Replace", "pattern": {"Regex" if regex else "String": pattern}, "content": content}
+
+
+def split(pattern: str, *, regex: bool = False, behavior: str = "Isolated") -> Json:
+    """A pre-tokenizer that cuts at a text, or at all that a regular expression matches."""
+    return {
+        "type": "Split",
+        "pattern": {"Regex" if regex else "String": pattern},
+        "behavior": behavior,
+        "invert": False,
+    }
+
+
+# Normalizers; the second one's own rule for this letter gives two characters.
+LOWERCASE = (replace("İ", "i"), {"type": "Lowercase"})
+BYTE_TOKEN_DECODER: Json = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}
 
 
 def spaced_text_decoder(*, bytes_too: bool, strip: bool) -> Json:

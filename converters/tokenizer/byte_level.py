@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from converters.tokenizer.algorithm import Algorithm, Json, Kind, bpe
+from converters.tokenizer.algorithm import Algorithm, Json, Kind, bpe, split
 from converters.tokenizer.byte_tokens import BYTE_CHARACTERS
 from converters.tokenizer.merge_lines import read_merges
 from converters.tokenizer.pretokenizers import DEFAULT, PreTokenizer, find_pre_tokenizer
@@ -20,7 +20,7 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     pre_tokenizer = _pre_tokenizer(metadata, warnings)
     if pre_tokenizer.genai_warning is not None:
         warnings.append(pre_tokenizer.genai_warning)
-    splits = [_split("Regex", pattern) for pattern in pre_tokenizer.patterns]
+    splits = [split(pattern, regex=True) for pattern in pre_tokenizer.patterns]
     splits += _cuts_at_missing_bytes(vocabulary, warnings)
     return Algorithm(
         tokenizer_class="PreTrainedTokenizerFast",
@@ -40,7 +40,7 @@ def _merges(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[
             "that is not what the model was trained on"
         )
         return []
-    return read_merges(metadata, vocabulary.ids, warnings)
+    return list(read_merges(metadata, vocabulary.ids, warnings))
 
 
 def _cuts_at_missing_bytes(vocabulary: Vocabulary, warnings: list[str]) -> list[Json]:
@@ -58,11 +58,7 @@ def _cuts_at_missing_bytes(vocabulary: Vocabulary, warnings: list[str]) -> list[
             f"{len(missing)} of the 256 bytes have no token: "
             "text with the characters that need them can get other ids than in llama.cpp"
         )
-    return [_split("String", chr(byte)) for byte in missing if byte < 0x80]
-
-
-def _split(kind: str, pattern: str) -> Json:
-    return {"type": "Split", "pattern": {kind: pattern}, "behavior": "Isolated", "invert": False}
+    return [split(chr(byte)) for byte in missing if byte < 0x80]
 
 
 def _pre_tokenizer(metadata: Mapping[str, Any], warnings: list[str]) -> PreTokenizer:

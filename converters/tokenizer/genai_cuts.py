@@ -5,11 +5,11 @@ after 101 of them. And it merges all places of the best pair at once, where othe
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from converters.tokenizer.algorithm import SPACE
+from converters.tokenizer.joining import Joining
 from converters.tokenizer.vocabulary import TokenType, Vocabulary
 
 _LONGEST_PART = 101
@@ -22,15 +22,12 @@ _CUT_TOKEN = re.compile(f"([^{SPACE}\n\r]+)[{SPACE}\n\r].*", re.DOTALL)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2}")
 
 
-def warn_of_genai_cuts(
-    vocabulary: Vocabulary, merges: Sequence[tuple[int, int]], add_prefix: bool, warnings: list[str]
-) -> None:
-    """Warn with examples; `merges` has the ids of each pair, the first to apply first."""
-    ranks = dict(zip(reversed(merges), range(len(merges), 0, -1), strict=True))
-    bpe = _Bpe(vocabulary.ids, ranks, SPACE * add_prefix)
+def warn_of_genai_cuts(vocabulary: Vocabulary, joining: Joining, add_prefix: bool, warnings: list[str]) -> None:
+    """Warn with examples; `joining` is by the merges of the vocabulary."""
+    prefix = SPACE * add_prefix
     words = [vocabulary.tokens[i] for i in (vocabulary.types == TokenType.NORMAL).nonzero()[0].tolist()]
     kinds = (_with_inner_space(words), _repeated(words), _unspaced(words, add_prefix))
-    found = [next((text for text, cut in texts if bpe.differs(text, cut)), None) for texts in kinds]
+    found = [next((text for text, cut in texts if _differs(joining, prefix, text, cut)), None) for texts in kinds]
     examples = [_shown(text.replace(SPACE, " ")) for text in found if text is not None]
     if examples:
         warnings.append(
@@ -39,36 +36,10 @@ def warn_of_genai_cuts(
         )
 
 
-@dataclass(frozen=True)
-class _Bpe:
-    ids: Mapping[str, int]
-    ranks: Mapping[tuple[int, int], int]
-    prefix: str
-
-    def differs(self, text: str, cut: int) -> bool:
-        """Whether the tokens are others if the text is cut there."""
-        parts = (self.prefix + text[:cut], text[cut:])
-        return self._tokens(self.prefix + text) != [token for part in parts for token in self._tokens(part, True)]
-
-    def _tokens(self, text: str, at_once: bool = False) -> list[str]:
-        """The best pair is joined first, the leftmost on ties; all its places `at_once` if asked."""
-        symbols = list(text)
-        while usable := [(self.ranks[pair], i) for i, pair in enumerate(self._pairs(symbols)) if pair in self.ranks]:
-            first = min(usable)[1]
-            symbols = list(_joined(symbols, first, len(symbols) if at_once else 1))
-        return symbols
-
-    def _pairs(self, symbols: Iterable[str]) -> Iterator[tuple[int, int]]:
-        return pairwise(self.ids.get(symbol, -1) for symbol in symbols)
-
-
-def _joined(symbols: list[str], first: int, times: int) -> Iterator[str]:
-    """The symbols with the pair at `first` joined, there and where it comes again, so many times."""
-    pair, i = symbols[first : first + 2], 0
-    while i < len(symbols):
-        join = times > 0 and i >= first and symbols[i : i + 2] == pair
-        yield "".join(pair) if join else symbols[i]
-        i, times = i + 1 + join, times - join
+def _differs(joining: Joining, prefix: str, text: str, cut: int) -> bool:
+    """Whether the tokens are others if the text is cut there."""
+    parts = (prefix + text[:cut], text[cut:])
+    return joining.tokens(prefix + text) != [token for part in parts for token in joining.tokens(part, at_once=True)]
 
 
 def _with_inner_space(words: Iterable[str]) -> Iterator[tuple[str, int]]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from converters.tokenizer.algorithm import Algorithm, Kind, replace
+from converters.tokenizer.algorithm import BYTE_TOKEN_DECODER, Algorithm, Kind, replace
 from converters.tokenizer.byte_tokens import BYTE_TOKENS
 from converters.tokenizer.ties import is_run
 from converters.tokenizer.vocabulary import TokenType, Vocabulary, per_token
@@ -45,7 +45,7 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
         model={"type": "Unigram", "unk_id": byte_ids[0], "byte_fallback": True},
         normalizer=replace(r"\A\x{FEFF}", "", regex=True),
         pre_tokenizer=None,
-        decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
+        decoder=BYTE_TOKEN_DECODER,
         scores=steps.tolist(),
         shows_unused=True,
     )

@@ -3,14 +3,24 @@
 It is the kind of `tokenizer.ggml.model` = gemma4, and that of gpt2 with some names in `tokenizer.ggml.pre`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, bpe, replace, spaced_text_decoder
+from converters.tokenizer.algorithm import (
+    BYTE_TOKEN_DECODER,
+    SPACE,
+    Algorithm,
+    Build,
+    Kind,
+    bpe,
+    replace,
+    spaced_text_decoder,
+    split,
+)
 from converters.tokenizer.byte_tokens import warn_of_missing_bytes
 from converters.tokenizer.genai_cuts import warn_of_genai_cuts
+from converters.tokenizer.joining import Joining
 from converters.tokenizer.merge_lines import read_merges
 from converters.tokenizer.vocabulary import KEY, Vocabulary
 
@@ -30,52 +40,40 @@ class _Spaced:
 
     def __call__(self, metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
         merges = read_merges(metadata, vocabulary.ids, warnings)
+        joining = Joining(vocabulary.ids, merges)
         warn_of_missing_bytes(vocabulary, warnings)
         if self.whole_runs:
-            _warn_of_line_feeds(vocabulary, merges, warnings)
-        spaces, lines = replace(" ", SPACE), _split({"Regex": r"\n+"})  # no token spans the end of a line
+            _warn_of_line_feeds(vocabulary, joining, warnings)
+        spaces, lines = replace(" ", SPACE), split(r"\n+", regex=True)  # no token spans the end of a line
         if self.words:
             steps = [spaces, replace(_BEFORE_A_LINE, SPACE, regex=True)]
             spaces = {"type": "Sequence", "normalizers": steps}
-            lines = {"type": "Sequence", "pretokenizers": [lines, _split({"String": SPACE}, "MergedWithNext")]}
+            lines = {"type": "Sequence", "pretokenizers": [lines, split(SPACE, behavior="MergedWithNext")]}
             warnings.append(_GENAI)
         else:
-            warn_of_genai_cuts(vocabulary, merges, False, warnings)
+            warn_of_genai_cuts(vocabulary, joining, False, warnings)
         return Algorithm(
             tokenizer_class="GemmaTokenizer",
             model=bpe(byte_fallback=True),
             normalizer=spaces,
             pre_tokenizer=lines,
             decoder=spaced_text_decoder(bytes_too=True, strip=bool(metadata.get(KEY + "add_space_prefix", False))),
-            merges=merges,
+            merges=list(merges),
             always_bos=self.always_bos,
         )
 
 
-def _split(pattern: Json, behavior: str = "Isolated") -> Json:
-    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": False}
-
-
-def _warn_of_line_feeds(vocabulary: Vocabulary, merges: list[tuple[int, int]], warnings: list[str]) -> None:
+def _warn_of_line_feeds(vocabulary: Vocabulary, joining: Joining, warnings: list[str]) -> None:
     """Announce the runs of line feeds that are tokens, but not what the merges make of them."""
     tokens = vocabulary.tokens
-    runs = [i for i, text in enumerate(tokens) if not text.strip("\n") and not vocabulary.matched_first[i]]
-    lengths = {i: len(tokens[i]) for i in runs}
-    ranks = {(lengths[a], lengths[b]): rank for rank, (a, b) in enumerate(merges) if a in lengths and b in lengths}
-    missed = [i for i in runs if _join([1] * lengths[i], ranks) != [lengths[i]]]
+    matched_first = vocabulary.matched_first
+    runs = [text for i, text in enumerate(tokens) if not text.strip("\n") and not matched_first[i]]
+    missed = [text for text in runs if joining.tokens(text) != [text]]
     if missed:
         warnings.append(
-            f"the merges do not make {len(missed)} tokens of line feeds, for example {tokens[missed[0]]!r}: "
+            f"the merges do not make {len(missed)} tokens of line feeds, for example {missed[0]!r}: "
             "llama.cpp takes such a token for as many line feeds between other characters, tokenizer.json does not"
         )
-
-
-def _join(lengths: list[int], ranks: Mapping[tuple[int, int], int]) -> list[int]:
-    """The lengths of runs after all merges, the best first and the leftmost on ties."""
-    while usable := [(ranks[pair], i) for i, pair in enumerate(pairwise(lengths)) if pair in ranks]:
-        i = min(usable)[1]
-        lengths[i : i + 2] = [sum(lengths[i : i + 2])]
-    return lengths
 
 
 def _unspaced(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
@@ -90,16 +88,16 @@ def _unspaced(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: lis
         tokenizer_class="GemmaTokenizer",
         model=bpe(byte_fallback=True),
         normalizer=None,
-        pre_tokenizer=_split({"Regex": r"\s+"}),
-        decoder={"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]},
-        merges=read_merges(metadata, vocabulary.ids, warnings),
+        pre_tokenizer=split(r"\s+", regex=True),
+        decoder=BYTE_TOKEN_DECODER,
+        merges=list(read_merges(metadata, vocabulary.ids, warnings)),
     )
 
 
 _GEMMA = _Spaced(always_bos=True, whole_runs=True)
 SPACED_BPE = Kind("BPE with ▁ for spaces", {}, _GEMMA)
 # By the name in `tokenizer.ggml.pre`, where `tokenizer.ggml.model` is gpt2.
-PLAIN_TEXT: dict[str, Callable[[Mapping[str, Any], Vocabulary, list[str]], Algorithm]] = {
+PLAIN_TEXT: dict[str, Build] = {
     "gemma4": _GEMMA,
     "granite-embed-multi-311m": _GEMMA,
     "mmbert": _Spaced(whole_runs=True, words=True),

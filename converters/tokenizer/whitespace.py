@@ -6,7 +6,7 @@ A text of ids has no spaces then. llama.cpp's own texts of such ids are of no us
 from collections.abc import Mapping
 from typing import Any
 
-from converters.tokenizer.algorithm import Algorithm, Kind, bpe, replace
+from converters.tokenizer.algorithm import LOWERCASE, Algorithm, Kind, bpe, split
 from converters.tokenizer.byte_tokens import BYTE_TOKENS
 from converters.tokenizer.merge_lines import read_merges
 from converters.tokenizer.vocabulary import KEY, Vocabulary
@@ -25,22 +25,15 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     classes = ["".join(known[i : i + _CLASS_SIZE]) for i in range(0, len(known), _CLASS_SIZE)]
     unknown = "".join(f"(?![{characters}])" for characters in classes) + "."
     warnings.append("onnxruntime-genai does not load a tokenizer of this kind: encode with the tokenizers library")
-    lowercase = [replace("İ", "i"), {"type": "Lowercase"}]  # whose own rule for it gives two characters
+    lowercase = bool(metadata.get(KEY + "normalizer.lowercase"))
     return Algorithm(
         tokenizer_class="PreTrainedTokenizerFast",
         model=bpe(),
-        normalizer=(
-            {"type": "Sequence", "normalizers": lowercase} if metadata.get(KEY + "normalizer.lowercase") else None
-        ),
+        normalizer={"type": "Sequence", "normalizers": list(LOWERCASE)} if lowercase else None,
         # Characters without a token disappear, but no merge joins what was around them.
-        pre_tokenizer={
-            "type": "Split",
-            "pattern": {"Regex": rf"\s|{unknown}"},
-            "behavior": "Removed",
-            "invert": False,
-        },
+        pre_tokenizer=split(rf"\s|{unknown}", regex=True, behavior="Removed"),
         decoder={"type": "Fuse"},
-        merges=read_merges(metadata, vocabulary.ids, warnings),
+        merges=list(read_merges(metadata, vocabulary.ids, warnings)),
     )
 
 

@@ -8,7 +8,7 @@ stripped, all marks disappear (also vowel signs of Indian scripts), and of a Kor
 from collections.abc import Mapping
 from typing import Any
 
-from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, replace, spaced_text_decoder
+from converters.tokenizer.algorithm import LOWERCASE, SPACE, Algorithm, Json, Kind, replace, spaced_text_decoder, split
 from converters.tokenizer.vocabulary import KEY, Vocabulary
 
 # Longer words are unknown: cutting takes time that grows with the square of the length.
@@ -38,7 +38,7 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
         pre_tokenizer={
             "type": "Sequence",
             "pretokenizers": [
-                {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithNext", "invert": False},
+                split(" ", behavior="MergedWithNext"),
                 {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "never", "split": False},
             ],
         },
@@ -56,7 +56,7 @@ def _normalizer(lowercase: bool, strip_accents: bool) -> Json:
         steps += [*_first_letters_of_syllables(), {"type": "NFD"}, replace(r"\p{M}", "", regex=True)]
     steps += [replace(r"\s", " ", regex=True), replace(_DROPPED, "", regex=True)]
     if lowercase:
-        steps += [replace("İ", "i"), {"type": "Lowercase"}]  # whose own rule for it gives two characters
+        steps += LOWERCASE
     return {
         "type": "Sequence",
         "normalizers": [

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer
 from converters.sources.gguf_file import GgufFile
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.genai_cuts import warn_of_genai_cuts
+from converters.tokenizer.joining import Joining
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.vocabulary import read_vocabulary
 from tests.converters.tokenizer.vocab_files import sentencepiece
@@ -29,7 +30,8 @@ def _examples(metadata: Mapping[str, Any]) -> list[str]:
     vocabulary, warnings = read_vocabulary(metadata, []), []
     merges = SENTENCEPIECE.build(metadata, vocabulary, []).merges or []
     prefix = bool(metadata.get("tokenizer.ggml.add_space_prefix", True))
-    warn_of_genai_cuts(vocabulary, merges, prefix, warnings)
+    joining = Joining(vocabulary.ids, {pair: rank for rank, pair in enumerate(merges)})
+    warn_of_genai_cuts(vocabulary, joining, prefix, warnings)
     return [eval(text) for w in warnings for text in w.partition("example ")[2].partition("; where")[0].split(" or ")]
 
 
