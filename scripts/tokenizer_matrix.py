@@ -10,6 +10,7 @@ count what differs. Exit 1 if a vector does.
 """
 
 import argparse
+import importlib.util
 import json
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-SEPARATOR = "\n__ggml_vocab_test__\n"
 COLUMNS = ("vocabulary", "kind", "tokens", "vectors", "ids", "texts", "random ids", "token bytes", "genai ids",
            "seconds", "peak MB", "warnings")  # fmt: skip
 
@@ -31,37 +31,18 @@ class Row:
     failed: bool
 
 
-def vectors(path: Path, encode: Any) -> tuple[int, int] | None:
-    """How many of llama.cpp's vectors differ, and how many there are."""
-    inputs, outputs = (path.with_name(f"{path.name}{end}") for end in (".inp", ".out"))
-    if not inputs.exists():
-        return None
-    texts = inputs.read_bytes().decode().removesuffix(SEPARATOR).split(SEPARATOR)
-    wanted = [[int(number) for number in line.split()] for line in outputs.read_text().splitlines()]
-    return sum(encode(text) != ids for text, ids in zip(texts, wanted, strict=True)), len(texts)
-
-
 def genai_differing(folder: Path, files: Any, texts: list[str], ids: list[list[int]]) -> str:
     """How many texts onnxruntime-genai encodes otherwise; `folder` has a model that it loads."""
-    try:
-        import onnxruntime_genai as og
-    except ImportError:
+    from tests.genai import genai_ids, genai_tokenizer
+
+    if importlib.util.find_spec("onnxruntime_genai") is None:
         return "-"
-    (folder / "tokenizer.json").write_bytes(str(files.tokenizer_json).encode())
-    (folder / "tokenizer_config.json").write_text(json.dumps(files.tokenizer_config), encoding="utf-8")
     try:
-        tokenizer = og.Tokenizer(og.Model(str(folder)))
+        tokenizer = genai_tokenizer(folder, files)
     except Exception:  # it does not know the pre-tokenizer, or has no such kind
         return "does not load"
     pairs = zip(texts, ids, strict=True)
-    return str(sum(_genai_ids(tokenizer, text) != i for text, i in pairs if "\0" not in text))
-
-
-def _genai_ids(tokenizer: Any, text: str) -> list[int] | None:
-    try:
-        return [int(i) for i in tokenizer.encode(text)]
-    except RuntimeError:  # it stumbles over some texts
-        return None
+    return str(sum(genai_ids(tokenizer, text) != i for text, i in pairs if "\0" not in text))
 
 
 def cost(path: Path, folder: Path) -> tuple[str, str]:
@@ -78,6 +59,7 @@ def prove(path: Path, count: int, folder: Path) -> Row:
     from converters.tokenizer import export_tokenizer
     from tests.converters.tokenizer.llama_pieces import Decoding
     from tests.converters.tokenizer.pre_strings import word_strings
+    from tests.converters.tokenizer.vectors import read_vectors, some_special
     from tests.llama_vocab import LlamaVocab
 
     with GgufFile.open(path) as source:
@@ -85,9 +67,9 @@ def prove(path: Path, count: int, folder: Path) -> Row:
     files = export_tokenizer(metadata)
     ours, llama = Tokenizer.from_str(str(files.tokenizer_json)), LlamaVocab(path)
     decoding = Decoding(metadata, ours, llama)
-    found = vectors(path, lambda text: ours.encode(text, add_special_tokens=False).ids)
-    special = sorted(token.content for token in ours.get_added_tokens_decoder().values())
-    texts = word_strings(count, special=special[:: len(special) // 40 + 1])
+    vectors = read_vectors(path)
+    wrong = sum(ours.encode(text, add_special_tokens=False).ids != wanted for text, wanted in vectors)
+    texts = word_strings(count, special=some_special(ours))
     ids = [llama.encode(text) for text in texts]
     encoded = [e.ids for e in ours.encode_batch(texts, add_special_tokens=False)]
     pre = metadata.get("tokenizer.ggml.pre")
@@ -96,7 +78,7 @@ def prove(path: Path, count: int, folder: Path) -> Row:
         path.stem.removeprefix("ggml-vocab-"),
         f"{metadata['tokenizer.ggml.model']}{f' / {pre}' if pre else ''}",
         f"{len(metadata['tokenizer.ggml.tokens']):,}",
-        "-" if found is None else f"{found[0]} of {found[1]}",
+        f"{wrong} of {len(vectors)}" if vectors else "-",
         str(sum(a != b for a, b in zip(encoded, ids, strict=True))),
         str(len(decoding.differing(ids))),
         str(len(decoding.differing(decoding.random_ids(count)))),
@@ -107,7 +89,7 @@ def prove(path: Path, count: int, folder: Path) -> Row:
         str(len(files.warnings)),
     )
     llama.close()
-    return Row(cells, found is not None and found[0] > 0)
+    return Row(cells, wrong > 0)
 
 
 def main() -> int:
@@ -115,15 +97,12 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--texts", type=int, default=2000)
     given = parser.parse_args()
-    from tests.tiny import write_tiny
+    from tests.genai import loadable_folder
 
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     failed = False
     with tempfile.TemporaryDirectory() as scratch:
-        tiny, folder = Path(scratch) / "tiny.gguf", Path(scratch) / "model"
-        write_tiny(tiny, "llama", types="Q8_0", tokenizer="bpe")
-        command = [sys.executable, "-m", "mobius_cli", "convert", str(tiny), "-o", str(folder), "--ep", "cpu"]
-        subprocess.run(command, check=True, capture_output=True)
+        folder = loadable_folder(Path(scratch))
         for path in given.files:
             row = prove(path, given.texts, folder)
             print(f"| {' | '.join(row.cells)} |", flush=True)

@@ -13,6 +13,7 @@ from converters.tokenizer import TokenizerFiles, export_tokenizer
 from tests.converters.tokenizer.many_strings import many_strings
 from tests.converters.tokenizer.pre_strings import NEWER, word_strings
 from tests.converters.tokenizer.strings import STRINGS
+from tests.converters.tokenizer.vectors import some_special
 from tests.genai import genai_ids, genai_tokenizer, loadable_folder
 from tests.llama_vocab import LlamaVocab
 
@@ -58,8 +59,7 @@ def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _texts(three: _Three) -> list[str]:
-    added = sorted(token.content for token in three.ours.get_added_tokens_decoder().values())
-    special = added[:: len(added) // 40 + 1]
+    special = some_special(three.ours)
     texts = [*STRINGS, *word_strings(1500, special=special), *many_strings(800, special=special)]
     return [text for text in texts if "\0" not in text]  # its texts end there
 

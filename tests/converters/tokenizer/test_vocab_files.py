@@ -21,10 +21,10 @@ from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
 from tests.converters.tokenizer.llama_pieces import Decoding
 from tests.converters.tokenizer.pre_strings import NEWER, word_strings
 from tests.converters.tokenizer.strings import STRINGS
+from tests.converters.tokenizer.vectors import read_vectors, some_special
 
 FOLDER = Path(os.environ.get("MOBIUS_VOCABS") or Path.home() / ".cache" / "mobius-vocabs")
 PATHS = sorted(FOLDER.glob("ggml-vocab-*.gguf"))
-SEPARATOR = "\n__ggml_vocab_test__\n"
 TEXTS = 2000
 
 
@@ -61,11 +61,6 @@ class Vocab:
         ids = self.ours.encode_batch(texts, add_special_tokens=False)
         return [text for text, encoded in zip(texts, ids, strict=True) if encoded.ids != self.llama.encode(text)]
 
-    def special(self) -> list[str]:
-        """Some tokens that are found in the text before anything else, also ones that the model never writes."""
-        found = sorted(token.content for token in self.ours.get_added_tokens_decoder().values())
-        return found[:: len(found) // 40 + 1]
-
 
 @pytest.fixture(scope="module", params=PATHS, ids=lambda path: path.stem.removeprefix("ggml-vocab-"))
 def vocab(request: pytest.FixtureRequest) -> Iterator[Vocab]:
@@ -78,13 +73,11 @@ def vocab(request: pytest.FixtureRequest) -> Iterator[Vocab]:
 
 
 def test_vectors(vocab: Vocab) -> None:
-    inputs, outputs = (vocab.path.with_name(f"{vocab.path.name}{end}") for end in (".inp", ".out"))
-    if not inputs.exists():
+    vectors = read_vectors(vocab.path)
+    if not vectors:
         pytest.skip("no vectors for this vocabulary")
-    texts = inputs.read_bytes().decode().removesuffix(SEPARATOR).split(SEPARATOR)
-    wanted = [[int(number) for number in line.split()] for line in outputs.read_text().splitlines()]
-    assert len(texts) >= 46
-    for text, ids in zip(texts, wanted, strict=True):
+    assert len(vectors) >= 46
+    for text, ids in vectors:
         assert vocab.ours.encode(text, add_special_tokens=False).ids == ids, repr(text)
 
 
@@ -93,7 +86,7 @@ def test_texts(vocab: Vocab) -> None:
 
 
 def test_made_up_texts(vocab: Vocab) -> None:
-    differing = vocab.differing(word_strings(TEXTS, special=vocab.special()))
+    differing = vocab.differing(word_strings(TEXTS, special=some_special(vocab.ours)))
     known = DIFFERENCES.get(vocab.path.stem, lambda text: False)
     assert not [text for text in differing if not known(text)]
 
@@ -115,7 +108,7 @@ def test_bytes_that_are_no_text(vocab: Vocab) -> None:
 def test_texts_of_ids(vocab: Vocab) -> None:
     """Of texts and of tokens at random; also as `mobius run` prints them."""
     decoding = Decoding(vocab.metadata, vocab.ours, vocab.llama)
-    texts = word_strings(TEXTS, special=vocab.special())
+    texts = word_strings(TEXTS, special=some_special(vocab.ours))
     ids = [vocab.llama.encode(text) for text in texts]
     assert not [i for i in ids if vocab.ours.decode(i, skip_special_tokens=False) != decoding.text(i, hide=False)]
     sequences = [*ids, *decoding.random_ids(3000)]
