@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
-from converters.package import sha256_of
+from converters.folder.writer import sha256_of
 from converters.plan import Plan
-from converters.report import Rounding
-from converters.sources.folder import ModelFolder
+from converters.sources.onnx_folder.folder import ModelFolder
 from converters.sources.source import Source
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 from converters.tokenizer.stored import stored_tokenizer
+from converters.weights.records import Rounding
 
 
 def origins(source: Source) -> list[dict[str, Any]]:

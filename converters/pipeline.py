@@ -6,14 +6,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from converters import genai
+from converters.folder import configs as genai
+from converters.folder.metadata import kept_metadata
+from converters.folder.writer import DATA, MANIFEST, MODEL, OnTensor, files_in, new_folder, write_json
 from converters.origin import origins, recall_roundings, tokenizer_of
-from converters.package import DATA, MANIFEST, MODEL, OnTensor, files_in, new_folder, write_json
 from converters.plan import Plan
-from converters.report import Rounding, sum_roundings
-from converters.sources.kept_metadata import kept_metadata
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer
+from converters.weights.records import Rounding, sum_roundings
 
 PRODUCER = "mobius-cli"
 
@@ -76,7 +76,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
 
 
 def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None) -> None:
-    from converters.onnx_file import write_graph
+    from converters.graph.onnx_file import write_graph
 
     metadata = plan.source.metadata
     properties = {

@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass, replace
 
-from converters.builder import Builder
-from converters.decoder import build_decoder
-from converters.describe import describe
-from converters.graph import Graph
-from converters.report import Rounding, sum_roundings
-from converters.sources.folder import ModelFolder
+from converters.archs.describe import describe
+from converters.blocks.context import Builder
+from converters.blocks.decoder import build_decoder
+from converters.graph.graph import Graph
+from converters.sources.onnx_folder.folder import ModelFolder
 from converters.sources.source import Source
 from converters.spec import ModelSpec
 from converters.target import Target
-from converters.weights import Weights
+from converters.weights.records import Rounding, sum_roundings
+from converters.weights.weights import Weights
 from repack.errors import MobiusError
 
 

@@ -54,7 +54,7 @@ def inspect(
 ) -> None:
     """Show what a GGUF file is, what each tensor becomes, and the size to expect."""
     from converters.target import choose_target
-    from mobius_cli.inspect import inspect_model
+    from mobius_cli.commands.inspect import inspect_model
 
     target = choose_target(ep, dtype=dtype, storage=storage, dequantize=dequantize, quant_format=quant_format)
     if not inspect_model(model, target, Output(as_json), every_tensor=tensors):
@@ -78,7 +78,7 @@ def convert(
     as_json: opt.Json = False,
 ) -> None:
     """Convert a GGUF file to an ONNX model folder that holds exactly the same weights."""
-    from mobius_cli.convert import convert_model
+    from mobius_cli.commands.convert import convert_model
 
     if dequantize and keep_quantized:
         raise typer.BadParameter("--dequantize and --keep-quantized contradict each other")
@@ -125,7 +125,7 @@ def run(
     as_json: opt.Json = False,
 ) -> None:
     """Generate text with a converted folder, greedily, as it comes."""
-    from mobius_cli.run import Request, run_prompt
+    from mobius_cli.commands.run import Request, run_prompt
 
     run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads), Output(as_json))
 
@@ -162,7 +162,7 @@ def verify(
     as_json: opt.Json = False,
 ) -> None:
     """Decode greedily with llama.cpp, compare every step, and say: identical, near-tie or diverged."""
-    from mobius_cli.verify import Request, verify_folder
+    from mobius_cli.commands.verify.verify import Request, verify_folder
 
     request = Request(
         folder=folder, gguf=gguf, reference=reference, write_reference=write_reference, exact=exact,
@@ -188,15 +188,15 @@ def bench(
     threads: of_bench.Threads = 2,
 ) -> None:
     """Measure prompt and generation speed, in llama-bench's columns, engines in alternation."""
-    from mobius_cli.bench_formats import FORMATS
-    from mobius_cli.bench_rows import all_tests
+    from mobius_cli.commands.bench.formats import FORMATS
+    from mobius_cli.commands.bench.rows import all_tests
 
     if output not in FORMATS:
         raise typer.BadParameter(f"-o {output!r} is not one of: {', '.join(FORMATS)}")
     tests = all_tests(opt.numbers(prompt), opt.numbers(generate), opt.numbers(depth))
     if not tests:
         raise typer.BadParameter("nothing to measure: give -p or -n")
-    from mobius_cli.bench import bench_folder
+    from mobius_cli.commands.bench.bench import bench_folder
 
     bench_folder(
         folder, gguf, Output(), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
@@ -216,7 +216,7 @@ def tokenize(
     as_json: opt.Json = False,
 ) -> None:
     """Print the token ids of a text, and the piece of text that each stands for."""
-    from mobius_cli.tokenize import Request, tokenize_text
+    from mobius_cli.commands.tokenize import Request, tokenize_text
 
     if not tokenize_text(Request(model, text, not plain, compare, gguf, llama_server), Output(as_json)):
         raise typer.Exit(1)
@@ -229,7 +229,7 @@ def list_(
     as_json: opt.Json = False,
 ) -> None:
     """List what is supported: architectures, quantization types, targets."""
-    from mobius_cli.list import TABLES, list_table
+    from mobius_cli.commands.list import TABLES, list_table
 
     if what not in TABLES:
         raise typer.BadParameter(f"{what!r} is not one of: {', '.join(TABLES)}")

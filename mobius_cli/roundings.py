@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from converters.report import Rounding
+from converters.weights.records import Rounding
 
 
 def rounding_lines(roundings: Mapping[str, Rounding]) -> list[str]:

@@ -23,8 +23,8 @@ TARGETS = ("cpu", "onnx")
 
 def prove(name: str) -> dict[str, float]:
     """Largest difference of a logit by target, of one case."""
-    from tests.any_arch import check_arch, write_arch
-    from tests.arch_cases import all_cases
+    from tests.support.any_arch import check_arch, write_arch
+    from tests.support.arch_cases import all_cases
 
     case = all_cases()[name]
     with tempfile.TemporaryDirectory() as folder:
@@ -33,8 +33,8 @@ def prove(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    from converters.describe import ARCHITECTURES
-    from tests.arch_cases import all_cases
+    from converters.archs.describe import ARCHITECTURES
+    from tests.support.arch_cases import all_cases
 
     wanted, start = sys.argv[1:] or list(ARCHITECTURES), time.monotonic()
     known: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}

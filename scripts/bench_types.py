@@ -39,14 +39,14 @@ print(time.perf_counter() - start, peak() - base)
 
 def write_matrices(name: str, folder: Path, storage: str, count: int, plain: bool = False) -> Path:
     """A graph of `count` matrices of one type, each multiplied with the same input."""
+    from converters.blocks.context import Builder
     from converters.blocks.linear import product
-    from converters.builder import Builder
-    from converters.graph import Graph
-    from converters.onnx_file import write_graph
-    from converters.quantized import Part, emit_quantized
-    from converters.report import TensorRecord
+    from converters.graph.graph import Graph
+    from converters.graph.onnx_file import write_graph
     from converters.spec import ModelSpec, Norm
     from converters.target import choose_target
+    from converters.weights.matmulnbits import Part, emit_quantized
+    from converters.weights.records import TensorRecord
     from repack.block_quantized import BlockQuantized, layout_of
     from repack.registry import QUANT_TYPES
 

@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
 
 

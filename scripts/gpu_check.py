@@ -174,9 +174,9 @@ def random_matrix(kind: str, rows: int, columns: int) -> Any:
 
 
 def main() -> None:
-    from converters.onnx_file import write_graph
+    from converters.graph.onnx_file import write_graph
     from converters.plan import make_plan
-    from converters.sources.gguf_file import GgufFile
+    from converters.sources.gguf.file import GgufFile
     from converters.target import choose_target
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -79,7 +79,7 @@ def measure_copy(model: Path, work: Path) -> float:
 
 def measure_decode(model: Path, folder: Path, threads: int, rounds: int, tokens: int) -> list[str]:
     """Greedy decoding in alternation: best of each, in tokens per second."""
-    from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
+    from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
     from mobius_cli.runtime.session import OnnxModel
     from mobius_cli.runtime.text import TextCodec
 

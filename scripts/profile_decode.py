@@ -23,7 +23,7 @@ def profile(folder: Path, ep: str, threads: int, depth: int, steps: int) -> list
     """Events of a profile of `steps` single tokens after `depth` others."""
     import onnxruntime as ort
 
-    from converters.package import read_manifest
+    from converters.folder.writer import read_manifest
     from converters.target import TARGETS
     from mobius_cli.runtime.decoding import Decoding, GrowingDecoding
 

@@ -33,7 +33,7 @@ class Row:
 
 def genai_differing(folder: Path, files: Any, texts: list[str], ids: list[list[int]]) -> str:
     """How many texts onnxruntime-genai encodes otherwise; `folder` has a model that it loads."""
-    from tests.genai import genai_ids, genai_tokenizer
+    from tests.support.genai import genai_ids, genai_tokenizer
 
     if importlib.util.find_spec("onnxruntime_genai") is None:
         return "-"
@@ -55,12 +55,12 @@ def cost(path: Path, folder: Path) -> tuple[str, str]:
 def prove(path: Path, count: int, folder: Path) -> Row:
     from tokenizers import Tokenizer
 
-    from converters.sources.gguf_file import GgufFile
+    from converters.sources.gguf.file import GgufFile
     from converters.tokenizer import export_tokenizer
     from tests.converters.tokenizer.llama_pieces import Decoding
     from tests.converters.tokenizer.pre_strings import word_strings
     from tests.converters.tokenizer.vectors import read_vectors, some_special
-    from tests.llama_vocab import LlamaVocab
+    from tests.support.llama_vocab import LlamaVocab
 
     with GgufFile.open(path) as source:
         metadata = {key: source.metadata[key] for key in source.metadata}
@@ -97,7 +97,7 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--texts", type=int, default=2000)
     given = parser.parse_args()
-    from tests.genai import loadable_folder
+    from tests.support.genai import loadable_folder
 
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     failed = False

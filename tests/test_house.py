@@ -38,7 +38,7 @@ def test_module(path: Path) -> None:
 
 def test_architecture_names_have_one_place() -> None:
     """Words for models occur in converters/archs only; "llama" alone also names tokenizers and llama.cpp."""
-    from converters.describe import ARCHITECTURES
+    from converters.archs.describe import ARCHITECTURES
 
     names = [n for n in ARCHITECTURES if n != "llama"]
     pattern = re.compile(r"[\"'](" + "|".join(map(re.escape, names)) + r")[\"']")
@@ -65,7 +65,7 @@ def test_bit_layouts_have_one_place() -> None:
 
 def test_readme_tables_are_current() -> None:
     """The table of types in the README is what the code's registry says."""
-    from mobius_cli.list import TABLES
+    from mobius_cli.commands.list import TABLES
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for row in TABLES["quants"]():

@@ -4,8 +4,8 @@ from typing import Any
 
 from converters.archs.common import decoder, gated, head_dim, layer_norm, plain, rms_norm, stack
 from converters.archs.gpt2 import unturned
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
-from converters.hparams import Hparams
 from converters.spec import Attention, FeedForward, ModelSpec
 
 FIXED_BIAS = 8.0  # of the architectures for which llama.cpp does not ask the file

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from converters.archs.common import WINDOW_KEYS, attention, blocks, decoder, head_dim, plain, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import FeedForward, HeadNorm, ModelSpec, Xielu
 from repack.errors import MobiusError
 

@@ -1,9 +1,9 @@
 """BitNet b1.58: as Llama, with a norm before each block's output product."""
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from converters.hparams import Hparams
+from converters.archs.hparams import Hparams
 from converters.spec import Attention, FeedForward, Layer, Mixer, ModelSpec, Norm, Norms, Rope, Xielu
 from repack.errors import MobiusError
 

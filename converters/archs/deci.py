@@ -1,9 +1,9 @@
 """DeciLM and Llama-Nemotron: Llama pruned layer by layer, so that no two need be of one shape."""
 
 from converters.archs.common import WINDOW_KEYS, attention, blocks, decoder, gated, head_dim, rms_norm
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, Layer, ModelSpec, Projection, Rope
 from repack.errors import MobiusError
 

@@ -1,9 +1,9 @@
 """Models of 2023 and 2024 after Llama whose heads are never tied: Baichuan, XVERSE, InternLM 2 and Orion."""
 
 from converters.archs.common import attention, decoder, gated, head_dim, layer_norm, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 
 # Baichuan's files do not say how positions enter: the number of layers does.

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from converters.archs.common import SHARED, WINDOW_KEYS, attention, decoder, head_dim, layer_norm, plain, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec, Norms
 
 TWO_NORMS = Norms("attn_norm_2", feed_forward="attn_norm")  # of layers that have both, despite the first one's name

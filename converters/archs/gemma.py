@@ -14,9 +14,9 @@ from converters.archs.common import (
     rms_norm,
     stack,
 )
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, HeadNorm, ModelSpec
 from repack.errors import MobiusError
 

@@ -17,9 +17,9 @@ from converters.archs.common import (
     rms_norm,
     stack,
 )
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, ModelSpec, Norms
 
 PERIOD = 2  # every second layer is global, unless the file says otherwise

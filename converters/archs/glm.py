@@ -3,9 +3,9 @@
 import numpy as np
 
 from converters.archs.common import BEFORE, SANDWICH, WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec, Norms
 from repack.errors import MobiusError
 

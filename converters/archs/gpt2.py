@@ -3,9 +3,9 @@
 from typing import Any
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, head_dim, layer_norm, plain, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import YARN_KEYS, rope
-from converters.hparams import Hparams
 from converters.spec import Attention, ModelSpec
 
 ROPE_KEYS = (

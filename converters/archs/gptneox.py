@@ -1,9 +1,9 @@
 """GPT-NeoX: partly turned heads, blocks side by side or one after the other."""
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, head_dim, layer_norm, plain, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 
 

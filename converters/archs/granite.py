@@ -1,9 +1,9 @@
 """Granite and MiniCPM: as Llama, with multipliers of embeddings, of what each block adds, and of logits."""
 
 from converters.archs.common import WINDOW_KEYS, attention, blocks, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, ModelSpec, Rope
 from repack.errors import MobiusError
 

@@ -1,9 +1,9 @@
 """Llama and what is written as it (Mistral, SmolLM2, TinyLlama): rows of q and k pair neighbouring channels."""
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 
 

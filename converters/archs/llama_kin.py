@@ -1,9 +1,9 @@
 """Llama's near kin: Ministral 3, Arcee, SmolLM 3 and ERNIE 4.5, each with one thing of its own."""
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, plain, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, ModelSpec, QueryTemperature
 
 UNREAD = (*WINDOW_KEYS, "attention.scale")  # all of them attend to everything, at 1 / sqrt(head_dim)

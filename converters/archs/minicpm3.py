@@ -1,9 +1,9 @@
 """MiniCPM 3: multi-head latent attention, and MiniCPM's multipliers."""
 
 from converters.archs.common import WINDOW_KEYS, blocks, decoder, gated, head_dim, rms_norm, stack, value_dim
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import LatentAttention, ModelSpec
 from repack.errors import MobiusError
 

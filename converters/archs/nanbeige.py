@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 from repack.errors import MobiusError
 

@@ -15,9 +15,9 @@ from converters.archs.common import (
     rms_norm,
     stack,
 )
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, HeadNorm, ModelSpec
 
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise

@@ -1,9 +1,9 @@
 """OpenELM: heads and feed-forward widths that differ from layer to layer."""
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, HeadNorm, ModelSpec
 
 

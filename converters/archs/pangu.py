@@ -1,9 +1,9 @@
 """openPangu-Embedded: biases on all four projections of attention."""
 
 from converters.archs.common import attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 
 

@@ -1,9 +1,9 @@
 """PLaMo 1: parallel blocks behind one norm."""
 
 from converters.archs.common import SHARED, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec
 
 

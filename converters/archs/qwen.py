@@ -1,9 +1,9 @@
 """Qwen 2 (biased q, k, v) and Qwen 3 (normed q, k)."""
 
 from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import HeadNorm, ModelSpec
 
 

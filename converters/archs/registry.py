@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from converters.hparams import Hparams
+from converters.archs.hparams import Hparams
 from converters.spec import ModelSpec
 
 Describe = Callable[[Hparams], ModelSpec]

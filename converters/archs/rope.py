@@ -1,6 +1,6 @@
 """Rotary embeddings as llama.cpp reads them from a file."""
 
-from converters.hparams import Hparams
+from converters.archs.hparams import Hparams
 from converters.spec import ContextFactors, LinearScaling, Rope, YarnScaling
 from repack.errors import MobiusError
 

@@ -1,9 +1,9 @@
 """Seed-OSS: the norm before the feed-forward has the name of one behind attention."""
 
 from converters.archs.common import attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import ModelSpec, Norms
 
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from converters.archs.common import SHARED, WINDOW_KEYS, attention, decoder, gated, head_dim, layer_norm, stack
+from converters.archs.hparams import Hparams
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.hparams import Hparams
 from converters.spec import Attention, HeadNorm, ModelSpec
 
 

@@ -1,9 +1,9 @@
 """The attention operator of a target."""
 
-from converters.blocks.cached_attention import Heads, cached_attention
-from converters.blocks.grown_attention import grown_attention
-from converters.builder import Attend, Builder
-from converters.graph import Value
+from converters.blocks.context import Attend, Builder
+from converters.graph.graph import Value
+from converters.operators.group_query_attention import Heads, cached_attention
+from converters.operators.onnx_attention import grown_attention
 
 
 def attended(b: Builder, q: Value, k: Value | None, v: Value | None, heads: Heads, attend: Attend) -> Value:

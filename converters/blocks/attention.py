@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 
 from converters.blocks.attended import attended
-from converters.blocks.cached_attention import Heads
+from converters.blocks.context import Attend, Builder, positions
 from converters.blocks.linear import linear, stackable, stacked_linear
 from converters.blocks.norm import norm, norm_of_each
 from converters.blocks.rope import rotate, split_half_order
-from converters.builder import Attend, Builder, positions
-from converters.graph import Value
+from converters.graph.graph import Value
+from converters.operators.group_query_attention import Heads
 from converters.spec import Attention, QueryTemperature
-from converters.weights import Rows
+from converters.weights.weights import Rows
 
 OPERATOR_ROPE_STEP = 16  # GroupQueryAttention turns multiples of so many channels only
 

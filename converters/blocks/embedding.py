@@ -2,13 +2,13 @@
 
 import numpy as np
 
+from converters.blocks.context import Attend, Builder, positions
 from converters.blocks.linear import product, result_scale
 from converters.blocks.norm import norm
-from converters.builder import Attend, Builder, positions
-from converters.graph import MICROSOFT, Value
-from converters.qdq import QdqMatrix
-from converters.quantized import QuantizedMatrix
-from converters.weights import DenseMatrix
+from converters.graph.graph import MICROSOFT, Value
+from converters.weights.matmulnbits import QuantizedMatrix
+from converters.weights.qdq import QdqMatrix
+from converters.weights.weights import DenseMatrix
 
 
 def embed(b: Builder, input_ids: Value, attend: Attend) -> Value:

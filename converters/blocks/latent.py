@@ -1,12 +1,12 @@
 """Multi-head latent attention, unfolded into ordinary heads (MiniCPM3)."""
 
 from converters.blocks.attended import attended
-from converters.blocks.cached_attention import Heads
+from converters.blocks.context import Attend, Builder, positions
 from converters.blocks.linear import linear
 from converters.blocks.norm import norm
 from converters.blocks.rope import rotate
-from converters.builder import Attend, Builder, positions
-from converters.graph import Value
+from converters.graph.graph import Value
+from converters.operators.group_query_attention import Heads
 from converters.spec import LatentAttention
 
 

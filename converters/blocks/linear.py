@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from converters.builder import Builder
-from converters.graph import MICROSOFT, Value
-from converters.qdq import QdqMatrix
-from converters.quantized import QuantizedMatrix
-from converters.weights import DenseMatrix, Matrix, Rows
+from converters.blocks.context import Builder
+from converters.graph.graph import MICROSOFT, Value
+from converters.weights.matmulnbits import QuantizedMatrix
+from converters.weights.qdq import QdqMatrix
+from converters.weights.weights import DenseMatrix, Matrix, Rows
 from repack.block_quantized import Layout
 from repack.errors import MobiusError
 

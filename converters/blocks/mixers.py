@@ -1,10 +1,10 @@
 """A layer's mixer by its kind."""
 
 from converters.blocks.attention import attention
+from converters.blocks.context import Attend, Builder
 from converters.blocks.latent import latent_attention
 from converters.blocks.linear import linear
-from converters.builder import Attend, Builder
-from converters.graph import Value
+from converters.graph.graph import Value
 from converters.spec import LatentAttention, Mixer, Projection
 
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from converters.builder import Builder
-from converters.graph import MICROSOFT, Value
-from converters.weights import Rows
+from converters.blocks.context import Builder
+from converters.graph.graph import MICROSOFT, Value
+from converters.weights.weights import Rows
 
 
 def stream_norm(b: Builder, x: Value, name: str) -> Value:

@@ -1,8 +1,8 @@
 """The residual stream: additions wait for the norm that follows them, so that one node does both."""
 
+from converters.blocks.context import Builder
 from converters.blocks.norm import add_stream_norm, stream_norm
-from converters.builder import Builder
-from converters.graph import Value
+from converters.graph.graph import Value
 
 
 class Residual:

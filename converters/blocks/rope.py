@@ -5,8 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from converters.builder import Builder
-from converters.graph import MICROSOFT, Value
+from converters.blocks.context import Builder
+from converters.graph.graph import MICROSOFT, Value
 from converters.spec import ContextFactors, LinearScaling, Rope, YarnScaling
 
 F64 = npt.NDArray[np.float64]

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from converters.sources.folder import ModelFolder
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
+from converters.sources.onnx_folder.folder import ModelFolder
 
 Source = GgufFile | ModelFolder
 

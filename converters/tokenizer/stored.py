@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from converters.package import write_json
+from converters.folder.writer import write_json
 from converters.tokenizer.export import TokenizerFiles
 
 TOKENIZER, CONFIG, TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"

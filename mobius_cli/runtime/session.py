@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from converters.package import MODEL, read_manifest
+from converters.folder.writer import MODEL, read_manifest
 from converters.target import TARGETS, Target
 from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Self
 
-from converters.package import read_manifest
+from converters.folder.writer import read_manifest
 from converters.tokenizer.chat import render_chat
 from converters.tokenizer.stored import CONFIG, TEMPLATE, TOKENIZER, named_templates
 from mobius_cli.runtime.pieces import Pieces
@@ -46,7 +46,7 @@ class TextCodec:
             InputError: the file is missing or damaged, or has no tokenizer.
             MobiusError: its tokenizer is not supported.
         """
-        from converters.sources.gguf_file import GgufFile
+        from converters.sources.gguf.file import GgufFile
         from converters.tokenizer import export_tokenizer
 
         with GgufFile.open(path) as source:

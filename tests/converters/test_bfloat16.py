@@ -7,12 +7,12 @@ import numpy as np
 import onnx
 import pytest
 
-from converters.onnx_file import write_graph
+from converters.graph.onnx_file import write_graph
 from converters.plan import make_plan
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
 from repack.errors import MobiusError
-from tests.tiny import write_tiny
+from tests.support.tiny import write_tiny
 
 
 def test_numbers_are_rounded_once_and_counted(tmp_path: Path) -> None:

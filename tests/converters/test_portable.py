@@ -11,16 +11,16 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from converters.plan import make_plan
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
 from repack.errors import MobiusError
 from repack.registry import QUANT_TYPES
-from tests.any_arch import llama_logits, write_arch
-from tests.arch_cases import all_cases
-from tests.openvino_child import openvino_logits
-from tests.oracle import require_llama
-from tests.runner import export, prompt
-from tests.tiny import write_tiny
+from tests.support.any_arch import llama_logits, write_arch
+from tests.support.arch_cases import all_cases
+from tests.support.openvino_child import openvino_logits
+from tests.support.oracle import require_llama
+from tests.support.runner import export, prompt
+from tests.support.tiny import write_tiny
 
 require_llama()
 

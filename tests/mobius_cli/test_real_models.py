@@ -10,11 +10,11 @@ import numpy as np
 import onnx
 import pytest
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
-from tests.genai import genai_greedy
-from tests.mobius_cli.test_convert import mobius
+from tests.support.cli import mobius
+from tests.support.genai import genai_greedy
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("real")]
 MODELS = ("smollm2", "gemma")

@@ -10,9 +10,9 @@ import pytest
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
 from tests.converters.test_portable import feeds_of, optimized
-from tests.genai import genai_greedy
-from tests.mobius_cli.test_convert import mobius
-from tests.openvino_child import openvino_logits
+from tests.support.cli import mobius
+from tests.support.genai import genai_greedy
+from tests.support.openvino_child import openvino_logits
 
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("real_portable")]
 PROMPT = "The lighthouse keeper wrote in his diary that"

@@ -12,8 +12,8 @@ from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
 from repack.floats import read_floats
 from repack.registry import QUANT_TYPES
-from tests.blocks import columns_of, random_blocks, reference
-from tests.ggml import ggml_dequantize
+from tests.support.blocks import columns_of, random_blocks, reference
+from tests.support.ggml import ggml_dequantize
 
 # Zero, smallest subnormal, largest subnormal, smallest normal, one, largest; both signs.
 EXTREMES = np.array([0, 6e-8, 6.097e-5, 6.104e-5, 1, 65504, -6e-8, -1, -65504, 0.0123], np.float16)

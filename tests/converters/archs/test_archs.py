@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from converters.describe import describe
-from converters.sources.gguf_file import GgufFile
+from converters.archs.describe import describe
+from converters.sources.gguf.file import GgufFile
 from repack.errors import MobiusError
-from tests.oracle import require_llama
-from tests.runner import check_model, export
-from tests.tiny import write_tiny
+from tests.support.oracle import require_llama
+from tests.support.runner import check_model, export
+from tests.support.tiny import write_tiny
 
 require_llama()
 

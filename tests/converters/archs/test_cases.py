@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from converters.archs.registry import ARCHITECTURES
-from converters.onnx_file import write_graph
+from converters.graph.onnx_file import write_graph
 from converters.plan import make_plan
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
-from tests.any_arch import Case, check_arch, write_arch
-from tests.arch_cases import all_cases
-from tests.oracle import require_llama
-from tests.runner import TinySession, export, prompt
+from tests.support.any_arch import Case, check_arch, write_arch
+from tests.support.arch_cases import all_cases
+from tests.support.oracle import require_llama
+from tests.support.runner import TinySession, export, prompt
 
 require_llama()
 

@@ -3,7 +3,7 @@
 import ctypes
 import random
 
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_vocab import LlamaVocab
 
 
 class ByteVocab(LlamaVocab):

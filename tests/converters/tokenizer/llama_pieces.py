@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from converters.tokenizer import TokenizerFiles, export_tokenizer
 from mobius_cli.runtime.pieces import Pieces
 from tests.converters.tokenizer.vocab_files import BYTE, write_gguf
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_vocab import LlamaVocab
 
 # llama_detokenize leaves out the space that these kinds put before a text. With the others it also leaves out spaces
 # that belong to the text (of "Hello ." and "it 's"): there the text is that of the tokens, one after the other.

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer.chat import render_chat
 from repack.errors import MobiusError
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.chat import chat_environment, render_chat
 from converters.tokenizer.genai_template import genai_template_warning, without_block_trimming
-from mobius_cli.runtime.llama_server import LlamaServer, find_llama_server
+from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import MobiusError
 from tests.converters.tokenizer.chat_templates import TEMPLATES
 from tests.converters.tokenizer.vocab_files import CONTROL, byte_level
-from tests.genai import genai_ids, genai_tokenizer, loadable_folder
-from tests.tiny import write_tiny
+from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
+from tests.support.tiny import write_tiny
 
 _USER = [{"role": "user", "content": " Hi <b>, \"you\" & 'me'\n"}]
 _TURNS = [*_USER, {"role": "assistant", "content": "Hello é 你好"}, {"role": "user", "content": "How?\n\nWell?"}]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
 from tests.converters.tokenizer.llama_pieces import Decoding, both
 from tests.converters.tokenizer.many_strings import many_strings
@@ -25,7 +25,7 @@ from tests.converters.tokenizer.vocab_files import (
     sentencepiece,
 )
 from tests.converters.tokenizer.vocab_kinds import plamo2, spaced_bpe, unigram, wordpiece
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_vocab import LlamaVocab
 
 UNDEFINED, NO_SUCH_TYPE = 0, 9
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))

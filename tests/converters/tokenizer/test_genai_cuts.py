@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.genai_cuts import warn_of_genai_cuts
 from converters.tokenizer.joining import Joining
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.vocabulary import read_vocabulary
 from tests.converters.tokenizer.vocab_files import sentencepiece
-from tests.genai import genai_ids, genai_tokenizer, loadable_folder
+from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
 
 _LETTERS = dict.fromkeys("▁abilnortez1;- \r你好", -100.0)
 _PLAIN = _LETTERS | {"na": -1.0, "▁a": -2.0, "--": -3.0, "----": -4.0}

@@ -19,8 +19,8 @@ from tests.converters.tokenizer.strings import STRINGS
 from tests.converters.tokenizer.test_pre_genai import folder as genai_folder  # noqa: F401
 from tests.converters.tokenizer.vocab_files import NORMAL, UNUSED, write_gguf
 from tests.converters.tokenizer.vocab_kinds import plamo2
-from tests.llama_library import LlamaError
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_library import LlamaError
+from tests.support.llama_vocab import LlamaVocab
 
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))
 SPECIAL = ["<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>", "<|plamo:op|>", "<user>", "unused", "<0x41>", "\ufeff"]

@@ -9,7 +9,7 @@ from converters.tokenizer import export_tokenizer
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS, PreTokenizer
 from tests.converters.tokenizer.pre_strings import merges_across_characters
 from tests.converters.tokenizer.vocab_files import byte_level
-from tests.genai import genai_ids, genai_tokenizer, loadable_folder
+from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
 
 _MERGES = merges_across_characters()
 _TEXTS = [

@@ -18,7 +18,7 @@ from tests.converters.tokenizer.vocab_files import (
     byte_level,
     write_gguf,
 )
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_vocab import LlamaVocab
 
 _BYTES = byte_characters()
 _MERGES = merges_across_characters()

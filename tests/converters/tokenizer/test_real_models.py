@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
 from tests.converters.tokenizer.strings import STRINGS
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_vocab import LlamaVocab
 
 pytestmark = pytest.mark.real
 

@@ -17,7 +17,7 @@ from tests.converters.tokenizer.vocab_files import (
     byte_level,
     sentencepiece,
 )
-from tests.llama_vocab import LlamaVocab
+from tests.support.llama_vocab import LlamaVocab
 
 
 def _special(*texts: str, kind: int = CONTROL) -> dict[str, int]:

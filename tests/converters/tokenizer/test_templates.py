@@ -8,8 +8,8 @@ import pytest
 
 from converters.tokenizer.templates import read_templates
 from repack.errors import InputError
-from tests.mobius_cli.test_convert import contents, mobius
-from tests.tiny import write_tiny
+from tests.support.cli import contents, mobius
+from tests.support.tiny import write_tiny
 
 KEY = "tokenizer.chat_template"
 MAIN = "{% for m in messages %}[{{ m.content }}]{% endfor %}"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
 from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
 from tests.converters.tokenizer.llama_pieces import Decoding

@@ -9,8 +9,8 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from converters.tokenizer import TokenizerFiles, export_tokenizer
-from tests.llama_vocab import LlamaVocab
-from tests.tiny import add_value
+from tests.support.llama_vocab import LlamaVocab
+from tests.support.tiny import add_value
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 

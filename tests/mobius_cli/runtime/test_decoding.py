@@ -7,15 +7,15 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from converters.onnx_file import write_graph
+from converters.graph.onnx_file import write_graph
 from converters.plan import make_plan
-from converters.sources.gguf_file import GgufFile
+from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
 from mobius_cli.runtime.session import CHUNK, OnnxModel
 from repack.errors import MobiusError
-from tests.mobius_cli.test_convert import mobius
-from tests.runner import TinySession, export, prompt
-from tests.tiny import write_tiny
+from tests.support.cli import mobius
+from tests.support.runner import TinySession, export, prompt
+from tests.support.tiny import write_tiny
 
 IDS = prompt(12, 256)
 

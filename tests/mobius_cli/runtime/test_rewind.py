@@ -5,9 +5,9 @@ import pytest
 
 from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
 from mobius_cli.runtime.session import OnnxModel
-from tests.mobius_cli.test_convert import mobius
-from tests.runner import prompt
-from tests.tiny import write_tiny
+from tests.support.cli import mobius
+from tests.support.runner import prompt
+from tests.support.tiny import write_tiny
 
 IDS = prompt(12, 256)
 

@@ -1,0 +1,140 @@
+"""The model under construction: nodes by name, constants once, weights described but not read.
+
+Plain records, so that planning a conversion needs no ONNX package; `converters.graph.onnx_file` writes them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MICROSOFT = "com.microsoft"
+# Names of ONNX types used here: bits per element, and the TensorProto number that Cast takes.
+DTYPES: dict[str, tuple[int, int]] = {
+    "float32": (32, 1),
+    "uint8": (8, 2),
+    "int8": (8, 3),
+    "uint16": (16, 4),
+    "int32": (32, 6),
+    "int64": (64, 7),
+    "float16": (16, 10),
+    "float64": (64, 11),
+    "bfloat16": (16, 16),
+    "uint4": (4, 21),
+    "int4": (4, 22),
+}
+Shape = tuple[int | str, ...]
+Compute = Callable[[], npt.NDArray[Any]]
+
+
+@dataclass(eq=False)
+class Value:
+    """An edge of the graph. `compute` makes an initializer's array; `dtype` and `shape` may be unknown else.
+
+    The array has `dtype`; for "uint4" and "int4" two values to a byte, for "bfloat16" uint16 bits.
+    """
+
+    name: str
+    dtype: str | None = None
+    shape: Shape | None = None
+    compute: Compute | None = None
+    derived: bool = False  # the output of a node
+
+    @property
+    def nbytes(self) -> int:
+        """Stored bytes of an initializer."""
+        assert self.dtype is not None and self.shape is not None
+        count = int(np.prod([int(n) for n in self.shape], dtype=np.int64))
+        return (count * DTYPES[self.dtype][0] + 7) // 8
+
+
+@dataclass(eq=False)
+class Node:
+    """An operator."""
+
+    name: str
+    domain: str
+    op_type: str
+    inputs: tuple[Value | None, ...]
+    outputs: tuple[Value, ...]
+    attributes: dict[str, Any]
+
+
+class Graph:
+    """Nodes, initializers, inputs and outputs."""
+
+    def __init__(self, name: str, opset: int = 21) -> None:
+        self.name, self.opset = name, opset
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self.initializers: dict[str, Value] = {}
+        self.nodes: list[Node] = []
+        self._scope: list[str] = []
+        self._taken: dict[str, int] = {}
+
+    @contextmanager
+    def scope(self, name: str) -> Iterator[None]:
+        """Prefix the names of nodes made inside."""
+        self._scope.append(name)
+        try:
+            yield
+        finally:
+            self._scope.pop()
+
+    def op(
+        self,
+        op_type: str,
+        *inputs: Value | None,
+        domain: str = "",
+        outputs: int = 1,
+        name: str = "",
+        **attributes: Any,
+    ) -> Any:
+        """Add a node; returns its output, or a tuple when `outputs` > 1."""
+        label = self._unique("/".join([*self._scope, *([name] if name else []), op_type]))
+        made = tuple(Value(f"{label}/output_{index}", derived=True) for index in range(outputs))
+        self.nodes.append(Node(label, domain, op_type, inputs, made, attributes))
+        return made[0] if outputs == 1 else made
+
+    def _unique(self, name: str) -> str:
+        count = self._taken.get(name, 0)
+        self._taken[name] = count + 1
+        return name if not count else f"{name}_{count}"
+
+    def initializer(self, name: str, dtype: str, shape: Sequence[int], compute: Compute) -> Value:
+        """A weight, computed when the file is written; see `Value` for what `compute` returns."""
+        assert name not in self.initializers, name
+        value = Value(name, dtype, tuple(int(n) for n in shape), compute)
+        self.initializers[name] = value
+        return value
+
+    def constant(self, name: str, value: npt.NDArray[Any]) -> Value:
+        """A small array, stored once per name."""
+        if name in self.initializers:
+            return self.initializers[name]
+        return self.initializer(name, value.dtype.name, value.shape, lambda: value)
+
+    def ints(self, *values: int) -> Value:
+        """An int64 vector such as a shape, stored once."""
+        name = "ints_" + "_".join(str(v).replace("-", "m") for v in values)
+        return self.constant(name, np.array(values, np.int64))
+
+    def input(self, name: str, dtype: str, shape: Shape) -> Value:
+        """A graph input."""
+        value = Value(name, dtype, tuple(shape))
+        self.inputs.append(value)
+        return value
+
+    def output(self, value: Value, name: str, dtype: str, shape: Shape) -> None:
+        """Make a value a graph output under the given name."""
+        value.name, value.dtype, value.shape = name, dtype, tuple(shape)
+        self.outputs.append(value)
+
+    def cast(self, value: Value, dtype: str, name: str = "") -> Value:
+        """A Cast node."""
+        result: Value = self.op("Cast", value, name=name, to=DTYPES[dtype][1])
+        result.dtype = dtype
+        return result

@@ -1,0 +1,98 @@
+"""Writes a finished graph as model.onnx with external data, reading each weight when its turn comes."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx_ir as ir
+
+from converters.folder.writer import DATA, MODEL, OnTensor
+from converters.graph.graph import DTYPES, Graph, Value
+
+IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
+EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
+
+
+def write_graph(
+    graph: Graph,
+    folder: Path,
+    metadata: dict[str, str],
+    producer: tuple[str, str],
+    on_tensor: OnTensor | None = None,
+) -> None:
+    """Write model.onnx and model.onnx_data into an existing folder.
+
+    `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on.
+    """
+    model = ir.Model(
+        _graph(graph),
+        ir_version=IR_VERSIONS[graph.opset],
+        producer_name=producer[0],
+        producer_version=producer[1],
+        metadata_props=metadata,
+    )
+
+    def callback(tensor: ir.TensorProtocol, _info: object) -> None:
+        if on_tensor is not None:
+            on_tensor(tensor.name or "", tensor.nbytes)
+
+    try:
+        ir.save(model, folder / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
+    except ir.serde.SerdeError as error:  # onnx_ir's wrapping of what an embedded weight raised
+        raise _innermost(error) from error
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _graph(graph: Graph) -> ir.Graph:
+    values: dict[Value, ir.Value] = {}
+
+    def edge(value: Value) -> ir.Value:
+        if value not in values:
+            typed = ir.TensorType(_dtype(value)) if value.dtype and value.shape is not None else None
+            shape = ir.Shape(value.shape) if typed and value.shape is not None else None
+            const = _tensor(value) if value.compute is not None else None
+            values[value] = ir.Value(name=value.name, type=typed, shape=shape, const_value=const)
+        return values[value]
+
+    nodes = [
+        ir.node(
+            node.op_type,
+            [None if value is None else edge(value) for value in node.inputs],
+            node.attributes,
+            domain=node.domain,
+            outputs=[edge(value) for value in node.outputs],
+            name=node.name,
+        )
+        for node in graph.nodes
+    ]
+    return ir.Graph(
+        [edge(value) for value in graph.inputs],
+        [edge(value) for value in graph.outputs],
+        nodes=nodes,
+        initializers=tuple(edge(value) for value in graph.initializers.values()),
+        opset_imports={"": graph.opset, **{node.domain: 1 for node in graph.nodes if node.domain}},
+        name=graph.name,
+    )
+
+
+def _dtype(value: Value) -> ir.DataType:
+    assert value.dtype is not None
+    return ir.DataType(DTYPES[value.dtype][1])
+
+
+def _tensor(value: Value) -> ir.LazyTensor:
+    size = tuple(int(n) for n in value.shape or ())
+    compute, onnx_type = value.compute, _dtype(value)
+    assert compute is not None
+
+    def make() -> ir.TensorProtocol:
+        array = np.ascontiguousarray(compute())
+        if onnx_type in (ir.DataType.UINT4, ir.DataType.INT4):
+            return ir.PackedTensor(array.reshape(-1), onnx_type, shape=size, name=value.name)
+        return ir.Tensor(array.reshape(size), onnx_type, name=value.name)
+
+    return ir.LazyTensor(make, onnx_type, ir.Shape(size), name=value.name)

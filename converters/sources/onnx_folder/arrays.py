@@ -1,0 +1,68 @@
+"""The initializers of a model folder, mapped and not read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from converters.folder.writer import DATA, MODEL
+from repack.errors import InputError
+
+# NumPy's view of a stored type: packed 4-bit integers and bfloat16 stay bytes and words.
+_VIEWS = {
+    ir.DataType.FLOAT: "<f4", ir.DataType.FLOAT16: "<f2", ir.DataType.BFLOAT16: "<u2",
+    ir.DataType.UINT8: "u1", ir.DataType.INT8: "i1", ir.DataType.INT4: "u1",
+}  # fmt: skip
+
+
+class FolderArrays:
+    """Arrays by name; what they hold is read when it is used."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            model = ir.load(folder / MODEL)
+        except Exception as error:  # whatever protobuf and onnx_ir find wrong
+            raise self._damaged(f"cannot be read: {error}") from error
+        self.properties = dict(model.metadata_props)
+        self._found = {name: value.const_value for name, value in model.graph.initializers.items()}
+        data = folder / DATA
+        self._data = np.memmap(data, np.uint8, "r") if data.stat().st_size else np.empty(0, np.uint8)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._found
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array."""
+        return tuple(self._tensor(name).shape.numpy())
+
+    def dtype(self, name: str) -> str:
+        """ONNX's name of the type of an array: "FLOAT"."""
+        return str(self._tensor(name).dtype.name)
+
+    def array(self, name: str) -> npt.NDArray[Any]:
+        """An array, read-only; two 4-bit integers to a byte in one dimension, bfloat16 as uint16."""
+        tensor = self._tensor(name)
+        view = _VIEWS.get(ir.DataType(tensor.dtype))
+        if view is None:
+            raise self._damaged(f"holds {name} as {tensor.dtype.name}")
+        if isinstance(tensor, ir.ExternalTensor):
+            first = tensor.offset or 0
+            stored = self._data[first : first + tensor.nbytes]
+        else:
+            stored = np.frombuffer(tensor.tobytes(), np.uint8)
+        if stored.size != tensor.nbytes:
+            raise self._damaged(f"names more of {name} than {DATA} has")
+        values = stored.view(view)
+        return values if tensor.dtype == ir.DataType.INT4 else values.reshape(self.shape(name))
+
+    def _tensor(self, name: str) -> ir.TensorProtocol:
+        found = self._found.get(name)
+        if found is None:
+            raise self._damaged(f"has no {name}")
+        return found
+
+    def _damaged(self, what: str) -> InputError:
+        return InputError(f"{self.folder / MODEL} {what}", "convert the GGUF again with --force")

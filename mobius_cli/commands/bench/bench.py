@@ -1,0 +1,115 @@
+"""`mobius bench`: prompt and generation speed in llama-bench's shape, beside llama.cpp when its file is given."""
+
+import math
+import platform
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from converters.folder.writer import DATA, read_manifest
+from converters.target import Target, choose_target
+from mobius_cli.commands.bench.engine import Beside, open_beside
+from mobius_cli.commands.bench.formats import FORMATS
+from mobius_cli.commands.bench.memory import DeviceMemory, peak_host_mb
+from mobius_cli.commands.bench.rows import NOISY, Row, Workload
+from mobius_cli.commands.bench.timed_test import PASS, Sampler
+from mobius_cli.output import Advance, Output
+from mobius_cli.runtime.session import OnnxModel
+from repack.errors import MobiusError
+
+
+def bench_folder(
+    folder: Path,
+    gguf: Path | None,
+    output: Output,
+    *,
+    tests: Sequence[Workload],
+    repeat: int,
+    threads: int,
+    ep: str | None,
+    llama_server: str | None,
+    form: str,
+) -> None:
+    """Run every test `repeat` times after one warm-up, engines in alternation, and print the rows.
+
+    Raises:
+        MobiusError: a test does not fit the context, or llama.cpp cannot run the file.
+    """
+    target = choose_target(ep or read_manifest(folder)["target"]["name"])
+    on_gpu = target.device != "cpu"
+    device = DeviceMemory(wanted=on_gpu)
+    begin = time.perf_counter()
+    model = OnnxModel(folder, ep=ep, threads=threads, last_logits=True)
+    load_s = time.perf_counter() - begin
+    longest = max(test.length for test in tests)
+    if longest > model.context_length:
+        raise MobiusError(f"a test needs {longest} tokens, the model was converted for {model.context_length}",
+                          "choose smaller -p, -n and -d, or convert with a larger --context-length")  # fmt: skip
+    vocab = model.manifest["spec"]["vocab"]
+    rows = [Row(test) for test in tests]
+    with ExitStack() as stack:
+        beside = None
+        if gguf is not None:
+            beside = open_beside(
+                stack, gguf, llama_server, threads=threads, longest=longest, on_gpu=on_gpu, vocab=vocab
+            )
+        advance = stack.enter_context(output.progress("measuring", len(rows) * (repeat + 1)))
+        for row in rows:
+            measure(row, Sampler(model, row.test, vocab), beside, repeat, advance, device)
+        about = beside.about if beside else {"llama_cpp": None, "llama_cpp_engine": None}
+    measured = {"load_s": load_s, "peak_host_mb": peak_host_mb(), "peak_device_mb": device.peak_mb}
+    gpu_info = (device.name or target.device) if on_gpu else None
+    for row in rows:
+        for who in row.noisy:
+            output.warning(f"{row.test.name}: {who} varies by more than {NOISY:.0%}; the machine is not quiet")
+    output.data(FORMATS[form](rows, {**_facts(model, target, threads), "gpu_info": gpu_info, **about, **measured}))
+
+
+def measure(
+    row: Row, ours: Sampler, beside: Beside | None, repeat: int, advance: Advance, device: DeviceMemory
+) -> None:
+    """Fill a row: both engines warm up, then take turns."""
+    row.test_time = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    ours.sample()  # on a GPU this also captures the graph
+    if beside is not None:
+        beside.warm_up(row.test)
+    advance(1, row.test.name)
+    for _ in range(repeat):
+        row.ours.append(ours.sample())
+        if beside is not None and (theirs := beside.sample(row.test)) is not None:
+            row.theirs.append(theirs)
+        advance(1, row.test.name)
+    device.look()
+
+
+def _facts(model: OnnxModel, target: Target, threads: int) -> dict[str, Any]:
+    """What is the same in every row, under llama-bench's field names where they mean the same."""
+    import onnxruntime
+
+    manifest = model.manifest
+    weights: Counter[str] = Counter()
+    for tensor in manifest["tensors"]:
+        weights[tensor["source_type"]] += math.prod(tensor["shape"])
+    return {
+        "model_filename": str(model.folder),
+        "model_type": f"{manifest['spec']['architecture']} {weights.most_common(1)[0][0]}",
+        "model_size": (model.folder / DATA).stat().st_size,
+        "model_n_params": weights.total(),
+        "backend": f"ORT {target.name}",
+        "cpu_info": _processor(),
+        "n_threads": threads,
+        "n_batch": PASS,
+        "onnxruntime": onnxruntime.__version__,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or platform.machine()

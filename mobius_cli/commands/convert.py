@@ -1,0 +1,77 @@
+"""`mobius convert`: run the pipeline and say what came of it."""
+
+from pathlib import Path
+
+from converters.folder.writer import DATA, MODEL, check_destination
+from converters.pipeline import Result, convert
+from converters.plan import make_plan
+from converters.sources.source import open_source
+from converters.target import choose_target
+from converters.tokenizer.stored import TOKENIZER
+from mobius_cli.output import Output, megabytes
+from mobius_cli.roundings import rounding_lines
+
+LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
+
+
+def convert_model(
+    model: Path,
+    destination: Path | None,
+    output: Output,
+    *,
+    ep: str | None,
+    dtype: str | None,
+    storage: str,
+    accuracy_level: int | None,
+    dequantize: bool,
+    quant_format: str | None,
+    context_length: int | None,
+    force: bool,
+) -> None:
+    """Convert and print a summary.
+
+    Raises:
+        MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
+    """
+    target = choose_target(
+        ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level, dequantize=dequantize,
+        quant_format=quant_format,
+    )  # fmt: skip
+    destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")
+    check_destination(destination, force)
+    with open_source(model) as source:
+        plan = make_plan(source, target, context_length)
+        with output.progress("writing", plan.data_bytes) as advance:
+            result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
+        _summarize(result, output, plan.target.name, plan.target.storage)
+        output.result(
+            {
+                "folder": str(result.folder),
+                "files": result.files,
+                "source_bytes": result.source_bytes,
+                "model_bytes": result.model_bytes,
+                "folder_bytes": sum(result.files.values()),
+                "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
+                "exact": result.exact,
+                "roundings": {k: vars(r) for k, r in result.roundings.items()},
+                "warnings": list(result.warnings),
+            }
+        )
+
+
+def _summarize(result: Result, output: Output, target: str, storage: str) -> None:
+    for warning in result.warnings:
+        output.warning(warning)
+    total = sum(result.files.values())
+    output.data(
+        f"{result.folder}: {megabytes(total)}, {total / result.source_bytes:.3f} of the GGUF's"
+        f" {megabytes(result.source_bytes)} (target {target}, storage {storage})"
+    )
+    others = total - result.model_bytes
+    output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
+    for line in rounding_lines(result.roundings):
+        output.data(f"  {line}")
+    if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
+        output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")
+    takes_text = TOKENIZER in result.files
+    output.data(f"next: mobius run {result.folder} -p 'Hello'" if takes_text else f"next: mobius bench {result.folder}")

@@ -1,0 +1,178 @@
+"""`mobius inspect`: what a file is and what it would become, without reading a weight."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from converters.plan import Plan, make_plan, measure_roundings
+from converters.sources.gguf.file import GgufFile
+from converters.spec import Attention
+from converters.target import Target
+from converters.tokenizer.templates import KEY as TEMPLATE
+from converters.weights.records import Rounding
+from mobius_cli.output import Output, megabytes
+from mobius_cli.roundings import rounding_lines
+from repack.errors import MobiusError
+
+GRAPH_BYTES_PER_NODE = 300  # a node with its names in model.onnx; measured 240 to 330
+
+
+def inspect_model(model: Path, target: Target, output: Output, *, every_tensor: bool) -> bool:
+    """Print the file and the plan for it; returns whether it can be converted.
+
+    Raises:
+        InputError: the file is missing, damaged or no GGUF.
+    """
+    with GgufFile.open(model) as source:
+        plan, roundings, reason = _try_plan(source, target)
+        facts = _facts(source)
+        _print_facts(facts, plan, output)
+        types = _by_type(source, plan)
+        output.table(
+            ("type", "tensors", "weights", "in file", "becomes", "stored", "bits"),
+            [
+                (t["type"], str(t["tensors"]), f"{t['weights']:,}", megabytes(t["bytes"]), t["becomes"],
+                 megabytes(t["stored_bytes"]) if plan else "-", f"{t['bits_per_weight']:.2f}" if plan else "-")
+                for t in types
+            ],
+            right=(1, 2, 3, 5, 6),
+        )  # fmt: skip
+        tensors = _tensors(source, plan) if every_tensor else None
+        if tensors is not None:
+            output.table(
+                ("tensor", "shape", "type", "becomes"),
+                [(t["name"], " x ".join(map(str, t["shape"])), t["type"], t["becomes"]) for t in tensors],
+            )
+        size = _predict(source, plan) if plan else None
+        warnings = list(plan.warnings) if plan else []
+        if size and plan:
+            output.data(
+                f"predicted folder: about {megabytes(size['folder_bytes'])}, {size['ratio']:.2f} of the file"
+                f" (target {target.name} {target.dtype}, storage {target.storage};"
+                f" weights {megabytes(size['weight_bytes'])})"
+            )
+            for line in rounding_lines(roundings) if roundings else []:
+                output.data(f"  {line}")
+        for warning in warnings:
+            output.warning(warning)
+        if reason is not None:
+            output.warning(f"cannot be converted: {reason.message} ({reason.hint})")
+        output.result(
+            {
+                **facts,
+                "convertible": plan is not None,
+                "reason": reason and reason.message,
+                "types": types,
+                "predicted": size,
+                "roundings": {kind: vars(r) for kind, r in roundings.items()},
+                "warnings": warnings,
+                "spec": plan.spec.as_dict() if plan else None,
+                **({"tensors": tensors} if tensors is not None else {}),
+            }
+        )
+        return plan is not None
+
+
+def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, dict[str, Rounding], MobiusError | None]:
+    """The plan, and for float16 what it would round; or the reason why there is none."""
+    try:
+        plan = make_plan(source, target)
+        return plan, measure_roundings(plan) if target.dtype == "float16" else {}, None
+    except MobiusError as error:
+        return None, {}, error
+
+
+def _facts(source: GgufFile) -> dict[str, Any]:
+    metadata = source.metadata
+
+    def text(key: str) -> str | None:
+        value = metadata.get(key)
+        return value if isinstance(value, str) else None
+
+    return {
+        "file": str(source.path),
+        "shards": len(source.shards),
+        "bytes": source.size,
+        "gguf_version": source.version,
+        "architecture": text("general.architecture"),
+        "name": text("general.name"),
+        "license": text("general.license"),
+        "parameters": sum(math.prod(t.shape) for t in source.tensors.values()),
+        "tokenizer": text("tokenizer.ggml.model"),
+        "pre_tokenizer": text("tokenizer.ggml.pre"),
+        "chat_template": TEMPLATE in metadata,
+        "named_chat_templates": [key[len(TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{TEMPLATE}.")],
+    }
+
+
+def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> None:
+    output.data(f"{facts['name'] or Path(facts['file']).name}: {facts['architecture'] or 'no architecture'},"
+                f" {facts['parameters'] / 1e6:,.1f} M parameters")  # fmt: skip
+    files = f", {facts['shards']} files" if facts["shards"] > 1 else ""
+    output.data(f"  file       {facts['file']}, {megabytes(facts['bytes'])}, GGUF v{facts['gguf_version']}{files}")
+    if plan:
+        spec, mixer = plan.spec, plan.spec.attention
+        windows = sorted(
+            {m.window for m in (layer.mixer for layer in spec.layers) if isinstance(m, Attention) and m.window}
+        )
+        output.data(
+            f"  model      {len(spec.layers)} layers, hidden {spec.hidden}, heads {mixer.heads} of {mixer.head_dim}"
+            f" ({mixer.kv_heads} key/value), feed-forward {spec.layers[0].feed_forward.width},"
+            f" vocabulary {spec.vocab:,}{', tied head' if spec.tied_head else ''}"
+        )
+        local = f", local layers see {windows[0]}" if windows else ""
+        output.data(f"  context    {spec.context_length:,}, converted for {plan.context_length:,}{local}")
+    template = "with" if facts["chat_template"] else "no"
+    pre = f"/{facts['pre_tokenizer']}" if facts["pre_tokenizer"] else ""
+    named = "".join(f", one named {name}" for name in facts["named_chat_templates"])
+    output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template{named}")
+
+
+def _by_type(source: GgufFile, plan: Plan | None) -> list[dict[str, Any]]:
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for tensor in source.tensors.values():
+        record = plan.weights.records[tensor.name] if plan else None
+        becomes = record.format if record else "-"
+        row = rows.setdefault(
+            (tensor.type_name, becomes),
+            {
+                "type": tensor.type_name,
+                "tensors": 0,
+                "weights": 0,
+                "bytes": 0,
+                "becomes": becomes,
+                "stored_bytes": 0,
+            },
+        )
+        row["tensors"] += 1
+        row["weights"] += math.prod(tensor.shape)
+        row["bytes"] += tensor.nbytes or 0
+        row["stored_bytes"] += record.stored_bytes if record else 0
+    for row in rows.values():
+        row["bits_per_weight"] = round(8 * row["stored_bytes"] / max(1, row["weights"]), 4)
+    return sorted(rows.values(), key=lambda r: -r["bytes"])
+
+
+def _tensors(source: GgufFile, plan: Plan | None) -> list[dict[str, Any]]:
+    records = plan.weights.records if plan else {}
+    return [
+        {
+            "name": t.name, "shape": list(t.shape), "type": t.type_name,
+            "becomes": records[t.name].format if t.name in records else "-",
+        }
+        for t in source.tensors.values()
+    ]  # fmt: skip
+
+
+def _predict(source: GgufFile, plan: Plan) -> dict[str, Any]:
+    """Exact for the weights; the tokenizer is estimated from its text in the file."""
+    text = sum(
+        len(source.metadata.record_bytes(key))
+        for key in ("tokenizer.ggml.tokens", "tokenizer.ggml.merges")
+        if key in source.metadata
+    )
+    pairs = 1 if "tokenizer.ggml.merges" in source.metadata else 2  # merges are derived where none are stored
+    total = plan.data_bytes + GRAPH_BYTES_PER_NODE * len(plan.graph.nodes) + int(1.1 * text * pairs)
+    return {
+        "folder_bytes": total, "weight_bytes": plan.data_bytes, "ratio": round(total / source.size, 4),
+    }  # fmt: skip

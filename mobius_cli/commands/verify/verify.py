@@ -1,0 +1,190 @@
+"""`mobius verify`: the proof. First the tokenizers are compared; then llama.cpp decodes, ONNX Runtime scores the
+same tokens, and every step is judged. With `--text` both score a text instead, or as well.
+"""
+
+import os
+import tempfile
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from converters.folder.writer import read_manifest, sha256_of
+from converters.sources.gguf.file import GgufFile
+from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
+from mobius_cli.commands.verify.prompts import judge_prompts
+from mobius_cli.commands.verify.report import print_report
+from mobius_cli.commands.verify.text import ask_llama, judge_text, open_text
+from mobius_cli.judging.float16_noise import float16_noise
+from mobius_cli.judging.probe_texts import Probe, differing, first_difference, probe_texts
+from mobius_cli.judging.prompts import load_prompts
+from mobius_cli.judging.reference import ModelFile, PromptReference, Reference, Settings, read_reference
+from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
+from mobius_cli.output import Output
+from mobius_cli.runtime.text import TextCodec
+from repack.errors import InputError, MobiusError
+
+if TYPE_CHECKING:
+    from mobius_cli.runtime.session import OnnxModel
+
+CANDIDATES = 32  # log-probabilities that llama.cpp reports per step
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    folder: Path
+    gguf: Path | None = None
+    reference: Path | None = None
+    write_reference: Path | None = None
+    exact: bool = False
+    prompts: list[str] | None = None
+    prompt_file: Path | None = None
+    tokens: int = 64
+    text: Path | None = None
+    text_tokens: int = 256
+    llama_server: str | None = None
+    ep: str | None = None
+    threads: int = 0
+
+    @property
+    def asks_prompts(self) -> bool:
+        """Whether prompts are decoded: given ones, or the default ones unless there is a text."""
+        return self.text is None or bool(self.prompts) or self.prompt_file is not None
+
+
+def verify_folder(request: Request, output: Output) -> bool:
+    """Compare and print a row per prompt and for the text; returns whether nothing diverged.
+
+    Raises:
+        InputError: the folder, the GGUF file or the reference cannot be read.
+        MobiusError: they do not belong together, or llama.cpp cannot run the file.
+    """
+    manifest = read_manifest(request.folder)
+    codec = TextCodec(request.folder)
+    if request.reference is not None:
+        reference = _saved_reference(request, manifest)
+    else:
+        reference = _ask_llama(request, manifest, codec, output)
+    if request.write_reference is not None:
+        reference.write(request.write_reference)  # now, so that llama.cpp's work is kept whatever comes
+    floats = wants_floats(manifest, reference, request.write_reference is not None)
+    differences = differing(codec, reference.tokenized)
+    model = _open(request)
+    verdicts, ours = judge_prompts(model, reference.prompts, request.exact, output, keep=floats)
+    score = None if reference.text is None else judge_text(model, reference.text, request.exact, output)
+    del model  # before another session
+    if floats and not judged_floats(manifest, request.ep, request.exact):
+        ours = score_floats(request.folder, manifest, reference, request.ep, request.threads, output)
+    if floats and request.write_reference is not None:
+        with_float32(reference, ours).write(request.write_reference)
+    noises = [float16_noise(p, side) for p, side in zip(reference.prompts, ours, strict=True)]
+    print_report(request.folder, reference, differences, verdicts, noises, score, codec, output)
+    equal = not differences and (score is None or score.verdict != "diverged")
+    return equal and all(v.kind != "diverged" for v in verdicts)
+
+
+def _saved_reference(request: Request, manifest: dict[str, Any]) -> Reference:
+    assert request.reference is not None
+    if any((request.gguf, request.prompts, request.prompt_file, request.text, request.write_reference)):
+        raise InputError(
+            "--reference already holds the prompts or the text, and llama.cpp's answers",
+            "leave out --gguf, --prompt, --prompt-file, --text and --write-reference",
+        )
+    reference = read_reference(request.reference)
+    reference.require_model(manifest["source"][0]["sha256"])
+    if reference.settings.exact != request.exact:
+        kind = "an exact" if reference.settings.exact else "a quantized"
+        raise InputError(f"{request.reference} is {kind} run of llama.cpp", "pass or leave out --exact accordingly")
+    return reference
+
+
+def _ask_llama(request: Request, manifest: dict[str, Any], codec: TextCodec, output: Output) -> Reference:
+    """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts, the text, or both."""
+    if request.gguf is None:
+        raise InputError("verify needs the GGUF file", "pass --gguf FILE, or --reference FILE of an earlier run")
+    text = None
+    if request.text is not None:
+        text = open_text(request.text, request.text_tokens, manifest["target"]["context_length"], codec)
+    prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
+    ids = [codec.encode(prompt) for prompt in prompts]
+    with GgufFile.open(request.gguf) as source, ExitStack() as stack:
+        _check_source(source, manifest)
+        lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
+        context = max(lengths) + 8
+        server = stack.enter_context(_server(request, source, context, stack, output))
+        for prompt, prompt_ids in zip(prompts, ids, strict=True):
+            _check_ids(server, prompt, prompt_ids)
+        if text is not None:
+            _check_ids(server, text.content, text.all_ids)
+        probes = [Probe(probe, server.tokenize(probe)) for probe in probe_texts(codec)]
+        answers = []
+        with output.progress("llama.cpp", len(prompts)) as advance:
+            for prompt, prompt_ids in zip(prompts, ids, strict=True):
+                found = server.greedy(prompt_ids, request.tokens, CANDIDATES)
+                answers.append(PromptReference(prompt, prompt_ids, found.tokens, found.top_ids, found.top_logprobs))
+                advance(1, "")
+        first = manifest["source"][0]
+        return Reference(
+            model=ModelFile(first["file"], first["sha256"], first["bytes"]),
+            build=server.build,
+            settings=Settings(request.exact, "f32" if request.exact else "f16", _threads(request)),
+            prompts=answers,
+            probes=probes,
+            text=None if text is None else ask_llama(server, text, output),
+        )
+
+
+def _check_source(source: GgufFile, manifest: dict[str, Any]) -> None:
+    for path, known in zip(source.shards, manifest["source"], strict=False):
+        if sha256_of(path) != known["sha256"]:
+            raise MobiusError(
+                f"{path} is not the file that was converted ({known['file']}, SHA-256 {known['sha256'][:12]}...)",
+                "give that file, or convert this one",
+            )
+
+
+def _server(
+    request: Request, source: GgufFile, context: int, stack: ExitStack, output: Output
+) -> AbstractContextManager[LlamaServer]:
+    """The user's running server, or one of our own; for --exact on a float32 copy of the file."""
+    given = request.llama_server
+    if given is not None and given.startswith(("http://", "https://")):
+        if request.exact:
+            raise InputError("--exact starts llama-server itself, on a float32 copy", "give the path of llama-server")
+        return LlamaServer.attach(given)
+    binary, model = find_llama_server(given), source.path
+    if request.exact:
+        from converters.sources.gguf.f32_copy import write_f32_copy
+
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mobius-exact-")))
+        model = folder / "f32.gguf"
+        with output.progress("float32 copy", 1) as advance:
+            write_f32_copy(source, model)
+            advance(1, "")
+    return LlamaServer(binary, model, context=context, threads=_threads(request), exact=request.exact)
+
+
+def _threads(request: Request) -> int:
+    """Threads of llama.cpp: as asked, else one for each core this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return request.threads or cores
+
+
+def _check_ids(server: LlamaServer, text: str, ours: list[int]) -> None:
+    theirs = server.tokenize(text)
+    at = first_difference(ours, theirs)
+    if at is not None:
+        sides = f"ours {ours[at : at + 4]}, llama.cpp {theirs[at : at + 4]}"
+        raise MobiusError(
+            f"the tokenizers differ on {text[:40]!r} at token {at}: {sides}",
+            "the folder's tokenizer is wrong: report it with this text",
+        )
+
+
+def _open(request: Request) -> "OnnxModel":
+    from mobius_cli.runtime.session import OnnxModel
+
+    level = FLOATS if request.exact else None
+    return OnnxModel(request.folder, ep=request.ep, threads=request.threads, accuracy_level=level)

@@ -1,5 +1,0 @@
-"""PLaMo 1."""
-
-from tests.arch_cases.llama_kin import llama_like
-
-CASES = llama_like("plamo", tied=False, wide=False)

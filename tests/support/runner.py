@@ -1,0 +1,95 @@
+"""One way to check an architecture: a tiny GGUF through our graph, against llama.cpp on its F32 copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+
+from converters.graph.onnx_file import write_graph
+from converters.plan import Plan, make_plan
+from converters.sources.gguf.file import GgufFile
+from converters.target import choose_target
+from tests.support.f32 import dequantized_copy
+from tests.support.oracle import LlamaModel
+from tests.support.tiny import write_tiny
+
+F32 = np.ndarray[Any, np.dtype[np.float32]]
+TOLERANCE = 0.01  # llama.cpp's f32 build against transformers: 1e-5, with GELU 2e-3 (its table is float16)
+
+
+def prompt(length: int, vocab: int, seed: int = 7) -> list[int]:
+    """Random token ids."""
+    return [int(t) for t in np.random.default_rng(seed).integers(0, vocab, length)]
+
+
+def export(path: Path, folder: Path, **choices: Any) -> tuple[Plan, TinySession]:
+    """Plan and write a model without tokenizer or configs; load it on the CPU."""
+    context, ep = choices.pop("context_length", None), choices.pop("ep", "cpu")
+    if ep == "onnx":  # whose session has the setting
+        choices.pop("accuracy_level", None)
+    with GgufFile.open(path) as source:
+        plan = make_plan(source, choose_target(ep, **choices), context)
+        folder.mkdir(exist_ok=True)
+        write_graph(plan.graph, folder, {}, ("test", "0"))
+    return plan, TinySession(folder / "model.onnx")
+
+
+class TinySession:
+    """Runs the graph with a growing cache, as any ONNX Runtime user would."""
+
+    def __init__(self, path: Path) -> None:
+        options = ort.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = 1
+        options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")  # of the target "onnx"
+        self.session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+    def logits(self, ids: list[int], steps: list[int] | None = None) -> F32:
+        """Logits [len(ids), vocab], fed in pieces of the given lengths (default: all at once)."""
+        caches = [i for i in self.session.get_inputs() if i.name.startswith("past_")]
+        kind = np.float16 if caches[0].type == "tensor(float16)" else np.float32
+        cache = {i.name: np.zeros((1, i.shape[1], 0, i.shape[3]), kind) for i in caches}
+        names = [o.name for o in self.session.get_outputs()]
+        rows, done = [], 0
+        for length in steps or [len(ids)]:
+            part = np.array([ids[done : done + length]], np.int64)
+            done += length
+            mask = np.ones((1, done), np.int64)
+            outputs = dict(
+                zip(
+                    names,
+                    self.session.run(None, {"input_ids": part, "attention_mask": mask, **cache}),
+                    strict=True,
+                )
+            )
+            rows.append(outputs.pop("logits")[0])
+            cache = {name.replace("present", "past_key_values"): value for name, value in outputs.items()}
+        assert done == len(ids)
+        return np.concatenate(rows)
+
+
+def llama_logits(path: Path, tmp: Path, ids: list[int]) -> F32:
+    """llama.cpp's logits on the F32 copy of a file."""
+    with LlamaModel(dequantized_copy(path, tmp / "f32.gguf"), n_ctx=max(64, len(ids))) as model:
+        return model.logits(ids)
+
+
+def check_model(tmp: Path, arch: str, *, length: int = 24, types: Any = "F32", **options: Any) -> tuple[F32, F32]:
+    """Write, convert and compare at every position: prompt at once, then a cached step per token.
+
+    Returns our logits and llama.cpp's.
+    """
+    path = write_tiny(tmp / "tiny.gguf", arch, types=types, **options)
+    plan, session = export(path, tmp / "onnx", accuracy_level=0)
+    ids = prompt(length, plan.spec.vocab)
+    wanted = llama_logits(path, tmp, ids)
+    ours = session.logits(ids)
+    np.testing.assert_allclose(ours, wanted, atol=TOLERANCE, rtol=0)
+    assert (ours.argmax(-1) == wanted.argmax(-1)).all()
+    cut = length - 8
+    stepped = session.logits(ids, [cut, *[1] * 8])
+    np.testing.assert_allclose(stepped, wanted, atol=TOLERANCE, rtol=0)
+    return ours, wanted
