@@ -1,24 +1,18 @@
 """Where a model comes from: what a file and a folder made from it answer alike."""
 
 from dataclasses import replace
-from typing import Any
 
-from converters.folder.writer import sha256_of
+from converters.folder.manifest import SourceFile
 from converters.plan import Plan
 from converters.sources.onnx_folder.folder import ModelFolder
 from converters.sources.source import Source
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 from converters.tokenizer.stored import stored_tokenizer
-from converters.weights.records import Rounding
 
 
-def origins(source: Source) -> list[dict[str, Any]]:
+def origins(source: Source) -> tuple[SourceFile, ...]:
     """Name, hash and size of each GGUF file; a folder remembers them."""
-    if isinstance(source, ModelFolder):
-        return source.origins
-    return [
-        {"file": path.name, "sha256": sha256_of(path), "bytes": path.stat().st_size} for path in source.shards
-    ]  # fmt: skip
+    return source.origins if isinstance(source, ModelFolder) else tuple(SourceFile.of(path) for path in source.shards)
 
 
 def tokenizer_of(source: Source) -> TokenizerFiles:
@@ -37,6 +31,6 @@ def recall_roundings(plan: Plan) -> None:
     if not isinstance(plan.source, ModelFolder):
         return
     for name, record in plan.weights.records.items():
-        for kind, stored in plan.source.records[name]["roundings"].items():
-            if stored["rounded"] and kind in record.roundings:
-                record.roundings[kind] = replace(Rounding(**stored), count=record.roundings[kind].count)
+        for kind, stored in plan.source.records[name].roundings.items():
+            if stored.rounded and kind in record.roundings:
+                record.roundings[kind] = replace(stored, count=record.roundings[kind].count)

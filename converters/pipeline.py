@@ -4,11 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from converters.folder import configs as genai
+from converters.folder.manifest import MANIFEST, Manifest, SourceFile, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
-from converters.folder.writer import DATA, MANIFEST, MODEL, OnTensor, files_in, new_folder, write_json
+from converters.folder.writer import DATA, MODEL, OnTensor, files_in, new_folder, write_json
+from converters.graph.states import PAST, State
 from converters.origin import origins, recall_roundings, tokenizer_of
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
@@ -57,14 +58,16 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         hashing = pool.submit(origins, plan.source)
         tokens = tokenizer_of(plan.source)
         write_tokenizer(work, tokens)
-        write_json(work / "genai_config.json", genai.genai_config(plan, tokens))
-        write_json(work / "config.json", genai.hugging_face_config(plan, tokens))
+        states, norms_heads = _derived_from_graph(plan)
+        write_json(work / "genai_config.json", genai.genai_config(plan, states, tokens))
+        write_json(work / "config.json", genai.hugging_face_config(plan, states, tokens))
         write_json(work / "generation_config.json", genai.generation_config(tokens))
         parts = hashing.result()
-        _write_model(plan, work, parts[0]["sha256"], on_tensor)
+        _write_model(plan, work, parts[0].sha256, on_tensor)
         recall_roundings(plan)
         files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
-        write_json(work / MANIFEST, _manifest(plan, parts, tokens, files))
+        manifest = _manifest(plan, parts, tokens, states, norms_heads, files)
+        write_json(work / MANIFEST, manifest.as_dict())
         files[MANIFEST] = (work / MANIFEST).stat().st_size
     return Result(
         destination,
@@ -91,25 +94,50 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
 
 
-def _manifest(plan: Plan, parts: list[dict[str, Any]], tokens: TokenizerFiles, files: dict[str, int]) -> dict[str, Any]:
+def _manifest(
+    plan: Plan,
+    parts: tuple[SourceFile, ...],
+    tokens: TokenizerFiles,
+    states: tuple[State, ...],
+    norms_heads: bool,
+    files: dict[str, int],
+) -> Manifest:
     names = ("gguf", "numpy", "onnx", "onnx-ir")
-    return {
-        "format": 1,
-        "tool": {"name": PRODUCER, "version": tool_version(), "packages": {n: version(n) for n in names}},
-        "source": parts,
-        "target": {
-            "name": plan.target.name,
-            "dtype": plan.target.dtype,
-            "storage": plan.target.storage,
-            "accuracy_level": plan.target.accuracy_level,
-            "dequantize": plan.target.dequantize,
-            "quant_format": plan.target.quant_format,
-            "context_length": plan.context_length,
-        },
-        "metadata": kept_metadata(plan.source.metadata),
-        "tokenizer": token_ids(tokens),
-        "spec": plan.spec.as_dict(),
-        "warnings": list(plan.warnings),
-        "tensors": [r.as_dict() for r in plan.weights.records.values()],
-        "files": files,
-    }
+    target = plan.target
+    return Manifest(
+        tool=Tool(PRODUCER, tool_version(), {name: version(name) for name in names}),
+        source=parts,
+        target=TargetRecord(
+            name=target.name,
+            dtype=target.dtype,
+            storage=target.storage,
+            accuracy_level=target.accuracy_level,
+            dequantize=target.dequantize,
+            quant_format=target.quant_format,
+            context_length=plan.context_length,
+            norms_heads=norms_heads,
+        ),
+        metadata=kept_metadata(plan.source.metadata),
+        tokenizer=TokenizerRecord.from_dict(token_ids(tokens)),
+        spec=plan.spec.as_dict(),
+        states=states,
+        warnings=plan.warnings,
+        tensors=tuple(plan.weights.records.values()),
+        files=files,
+    )
+
+
+def _derived_from_graph(plan: Plan) -> tuple[tuple[State, ...], bool]:
+    """STOPGAP, until a plan says both itself: its states, and whether the attention operator norms q and k.
+
+    `layer` counts the layers that have states here.
+    """
+    states = []
+    for value in plan.graph.inputs:
+        family, _, rest = value.name.partition(".")
+        if family == PAST:
+            index, _, part = rest.partition(".")
+            assert value.dtype is not None and value.shape is not None
+            in_place = not plan.target.standard
+            states.append(State(part, int(index), int(index), value.dtype, value.shape, in_place))
+    return tuple(states), any("qk_norm_epsilon" in node.attributes for node in plan.graph.nodes)

@@ -4,16 +4,18 @@ onnxruntime-genai 0.18 refuses unknown keys inside `model` and `search`, reads n
 here, and allocates the cache for `search.max_length` at once.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
-from converters.graph.graph import Value
+from converters.graph.states import PAST, PRESENT, State
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 
 
-def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
+def genai_config(plan: Plan, states: Sequence[State], tokens: TokenizerFiles) -> dict[str, Any]:
     """What onnxruntime-genai reads."""
-    spec, (heads, kv_heads, head_size) = plan.spec, _head_numbers(plan)
+    spec, (kv_heads, head_size) = plan.spec, _head_numbers(states)
+    parts = dict.fromkeys(state.part for state in states)
     model = {
         "type": spec.genai_type,
         "context_length": plan.context_length,
@@ -27,19 +29,17 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
             },
             "head_size": head_size,
             "hidden_size": spec.hidden,
-            "num_attention_heads": heads,
+            "num_attention_heads": spec.attention.heads,
             "num_key_value_heads": kv_heads,
-            "num_hidden_layers": len(_caches(plan)),
+            "num_hidden_layers": len({state.index for state in states}),
             "inputs": {
                 "input_ids": "input_ids",
                 "attention_mask": "attention_mask",
-                "past_key_names": "past_key_values.%d.key",
-                "past_value_names": "past_key_values.%d.value",
+                **{f"past_{part}_names": f"{PAST}.%d.{part}" for part in parts},
             },
             "outputs": {
                 "logits": "logits",
-                "present_key_names": "present.%d.key",
-                "present_value_names": "present.%d.value",
+                **{f"present_{part}_names": f"{PRESENT}.%d.{part}" for part in parts},
             },
         },
     }
@@ -47,21 +47,21 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "do_sample": False,
         "max_length": plan.context_length,
         "num_beams": 1,
-        "past_present_share_buffer": not plan.target.standard,
+        "past_present_share_buffer": all(state.in_place for state in states),
     }
     return {"model": model, "search": search}
 
 
-def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
+def hugging_face_config(plan: Plan, states: Sequence[State], tokens: TokenizerFiles) -> dict[str, Any]:
     """`config.json` for tools that look for one; numbers under Hugging Face's names."""
-    spec, (heads, kv_heads, head_size) = plan.spec, _head_numbers(plan)
+    spec, (kv_heads, head_size) = plan.spec, _head_numbers(states)
     rope = spec.attention.rope
     return {
         "model_type": spec.genai_type,
         "hidden_size": spec.hidden,
         "intermediate_size": spec.layers[0].feed_forward.width,
         "num_hidden_layers": len(spec.layers),
-        "num_attention_heads": heads,
+        "num_attention_heads": spec.attention.heads,
         "num_key_value_heads": kv_heads,
         "head_dim": head_size,
         "vocab_size": spec.vocab,
@@ -75,16 +75,10 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     }
 
 
-def _caches(plan: Plan) -> list[Value]:
-    """Key caches of the graph, one per layer that attends."""
-    return [value for value in plan.graph.inputs if value.name.endswith(".key")]
-
-
-def _head_numbers(plan: Plan) -> tuple[int, int, int]:
-    """Heads, key/value heads and stored channels of the first layer that attends."""
-    shape = _caches(plan)[0].shape
-    assert shape is not None
-    return plan.spec.attention.heads, int(shape[1]), int(shape[3])
+def _head_numbers(states: Sequence[State]) -> tuple[int, int]:
+    """Key/value heads and stored channels of the first layer that attends."""
+    _, kv_heads, _, head_size = next(state.shape for state in states if state.position_axis is not None)
+    return int(kv_heads), int(head_size)
 
 
 def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:

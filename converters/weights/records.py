@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from converters.checked import each, number, typed
 from repack.errors import MobiusError
 
 
@@ -19,6 +20,17 @@ class Rounding:
     max_relative_error: float = 0.0
     flushed_to_zero: int = 0
     subnormal: int = 0
+
+    @classmethod
+    def from_dict(cls, entry: dict[str, Any]) -> Self:
+        """From JSON. Raises KeyError or TypeError if it is damaged."""
+        return cls(
+            count=typed(entry["count"], int),
+            rounded=typed(entry["rounded"], int),
+            max_relative_error=number(entry["max_relative_error"]),
+            flushed_to_zero=typed(entry["flushed_to_zero"], int),
+            subnormal=typed(entry["subnormal"], int),
+        )
 
 
 @dataclass
@@ -49,6 +61,23 @@ class TensorRecord:
         """For JSON."""
         found = {**asdict(self), "shape": list(self.shape), "exact": self.exact}
         return {key: value for key, value in found.items() if key != "values" or value is not None}
+
+    @classmethod
+    def from_dict(cls, entry: dict[str, Any]) -> Self:
+        """From what `as_dict` gave. Raises KeyError or TypeError if it is damaged."""
+        values = entry.get("values")
+        return cls(
+            name=typed(entry["name"], str),
+            source_type=typed(entry["source_type"], str),
+            shape=each(entry["shape"], int),
+            source_bytes=typed(entry["source_bytes"], int),
+            format=typed(entry["format"], str),
+            stored_bytes=typed(entry["stored_bytes"], int),
+            stored_as=typed(entry["stored_as"], str),
+            first_row=typed(entry["first_row"], int),
+            roundings={kind: Rounding.from_dict(one) for kind, one in typed(entry["roundings"], dict).items()},
+            values=None if values is None else [number(value) for value in typed(values, list)],
+        )
 
 
 def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str) -> npt.NDArray[Any]:

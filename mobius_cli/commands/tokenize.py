@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from converters.folder.writer import read_manifest
+from converters.folder.manifest import read_manifest
+from converters.sources.gguf.file import GgufFile
 from mobius_cli.given_text import given_text
 from mobius_cli.judging.probe_texts import first_difference
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
@@ -80,12 +81,8 @@ def _gguf(request: Request) -> Path:
         return request.model
     if request.gguf is None:
         raise InputError("--compare needs the GGUF file of the folder", "pass --gguf FILE")
-    source = read_manifest(request.model)["source"][0]
-    if not request.gguf.is_file() or request.gguf.stat().st_size != source["bytes"]:
-        raise InputError(
-            f"{request.gguf} is not the file that was converted ({source['file']}, {source['bytes']:,} bytes)",
-            "give that file, or convert this one",
-        )
+    with GgufFile.open(request.gguf) as file:
+        read_manifest(request.model).require_source(file.shards)
     return request.gguf
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from mobius_cli.judging.checked_json import array, typed
+from converters.checked import typed
+from mobius_cli.judging.checked_json import array
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import MobiusError
 

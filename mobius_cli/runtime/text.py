@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Self
 
-from converters.folder.writer import read_manifest
+from converters.folder.manifest import read_manifest
 from converters.tokenizer.chat import render_chat
 from converters.tokenizer.stored import CONFIG, TEMPLATE, TOKENIZER, named_templates
 from mobius_cli.runtime.pieces import Pieces
@@ -34,7 +34,7 @@ class TextCodec:
             self._load(content, config, template.read_text(encoding="utf-8") if template.is_file() else None)
             self._named = named_templates(folder)
         except Exception as error:  # tokenizers raises plain Exception
-            if TOKENIZER not in read_manifest(folder)["files"]:
+            if TOKENIZER not in read_manifest(folder).files:
                 raise _no_tokenizer(folder) from None
             raise InputError(f"{folder}: the tokenizer cannot be read: {error}", "convert the model again") from error
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from converters.folder.metadata import restored_metadata
-from converters.folder.writer import MANIFEST, read_manifest
+from converters.folder.manifest import Manifest, read_manifest
 from converters.sources.gguf.header import TensorInfo
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.onnx_folder.matrix import FolderMatrix
 from converters.target import Target
+from converters.weights.records import TensorRecord
 from repack.block_quantized import layout_of
-from repack.errors import InputError, MobiusError
+from repack.errors import MobiusError
 from repack.floats import read_floats
 from repack.registry import FLOAT_TYPES, QUANT_TYPES
 
@@ -32,22 +32,22 @@ class ModelFolder:
         folder: the folder itself.
         path: the GGUF that it was converted from, which need not exist any more.
         size: that file's size, with all of its parts.
-        origins: name, hash and size of each part, as in the manifest.
+        origins: each part of it, as in the manifest.
         metadata: what the folder keeps of the metadata: all but the tokenizer's.
         tensors: all tensors of the file, also those that the graph does not need.
         token_ids: what the manifest says of the tokenizer.
     """
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], arrays: FolderArrays) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, arrays: FolderArrays) -> None:
         self.folder = folder
-        self.origins: list[dict[str, Any]] = manifest["source"]
+        self.origins = manifest.source
         self.path = Path(arrays.properties["converted_from"].removeprefix("GGUF "))
-        self.size = sum(int(part["bytes"]) for part in self.origins)
-        self.metadata = restored_metadata(manifest["metadata"])
-        self.token_ids: dict[str, Any] = manifest["tokenizer"]
-        self.records: dict[str, dict[str, Any]] = {record["name"]: record for record in manifest["tensors"]}
+        self.size = manifest.source_bytes
+        self.metadata = manifest.metadata
+        self.token_ids: dict[str, Any] = manifest.tokenizer.as_dict()
+        self.records = {record.name: record for record in manifest.tensors}
         self.tensors = {name: _info(record) for name, record in self.records.items()}
-        self._standard = manifest["target"]["quant_format"] == "qdq"
+        self._standard = manifest.target.quant_format == "qdq"
         self._arrays = arrays
 
     @classmethod
@@ -59,14 +59,8 @@ class ModelFolder:
             MobiusError: it cannot be rewritten.
         """
         manifest = read_manifest(folder)
-        try:
-            if "metadata" not in manifest:
-                raise MobiusError(f"{folder} is of an older version, which did not keep what a rewrite needs",
-                                  "convert the GGUF again")  # fmt: skip
-            _check_kind(folder, manifest)
-            return cls(folder, manifest, FolderArrays(folder))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{folder / MANIFEST} cannot be read: {error!r}", "convert the GGUF again") from error
+        _check_kind(folder, manifest)
+        return cls(folder, manifest, FolderArrays(folder))
 
     def check_target(self, target: Target) -> None:
         """Refuse what would need the file's own blocks, or would round a second time.
@@ -77,7 +71,7 @@ class ModelFolder:
         if target.storage != "fast":
             raise MobiusError(f"--storage {target.storage} needs the blocks of the GGUF, which {self.folder} has not",
                               f"convert {self.path.name} itself")  # fmt: skip
-        rounded = [name for name, record in self.records.items() if not record["exact"]]
+        rounded = [name for name, record in self.records.items() if not record.exact]
         if rounded and (target.dtype != "float32" or target.dequantize):
             raise MobiusError(
                 f"{self.folder} holds rounded numbers, such as of {rounded[0]}: they must not be rounded again",
@@ -92,7 +86,7 @@ class ModelFolder:
     def packed(self, name: str) -> FolderMatrix:
         """A tensor that the folder holds quantized."""
         info, record = self.tensors[name], self.records[name]
-        stem = record["stored_as"]
+        stem = record.stored_as
         if not stem:
             raise MobiusError(f"{self.folder} does not hold {name}", f"convert {self.path.name} itself")
         quant = QUANT_TYPES[info.type_name]
@@ -104,7 +98,7 @@ class ModelFolder:
             quant=quant,
             layout=layout,
             raw=np.empty((0, 0), np.uint8),
-            first_row=record["first_row"],
+            first_row=record.first_row,
             standard=self._standard,
             rows_first=upright or not self._standard,
             stored_codes=self._arrays.array(codes),
@@ -115,7 +109,7 @@ class ModelFolder:
     def floats(self, name: str) -> npt.NDArray[np.float32]:
         """The weights of any tensor, as they are in float32."""
         shape = self.tensors[name].shape
-        if (values := self.records[name].get("values")) is not None:
+        if (values := self.records[name].values) is not None:
             return np.array(values, np.float32).reshape(shape)
         if name in self._arrays:
             return read_floats(self._bytes(name), _FLOATS[self._arrays.dtype(name)]).reshape(shape)
@@ -135,25 +129,24 @@ class ModelFolder:
         self.close()
 
 
-def _info(record: dict[str, Any]) -> TensorInfo:
-    shape = tuple(int(n) for n in record["shape"])
-    return TensorInfo(record["name"], shape, -1, record["source_type"], record["source_bytes"], shard=0, offset=0)
+def _info(record: TensorRecord) -> TensorInfo:
+    return TensorInfo(record.name, record.shape, -1, record.source_type, record.source_bytes, shard=0, offset=0)
 
 
-def _check_kind(folder: Path, manifest: dict[str, Any]) -> None:
+def _check_kind(folder: Path, manifest: Manifest) -> None:
     """Refuse folders that do not hold the numbers of the file themselves."""
-    target = manifest["target"]
-    hint = f"convert {manifest['source'][0]['file']} itself, or rewrite a folder made without"
-    if target["dequantize"]:
+    target = manifest.target
+    hint = f"convert {manifest.source[0].file} itself, or rewrite a folder made without"
+    if target.dequantize:
         raise MobiusError(f"{folder} was written with --dequantize: how its weights were quantized is lost",
                           f"{hint} --dequantize")  # fmt: skip
-    if target["storage"] != "fast":
-        raise MobiusError(f"{folder} was written with --storage {target['storage']}, which only a session unfolds",
+    if target.storage != "fast":
+        raise MobiusError(f"{folder} was written with --storage {target.storage}, which only a session unfolds",
                           f"{hint} --storage")  # fmt: skip
-    if target["dtype"] != "float32":
-        raise MobiusError(f"{folder} holds a {target['dtype']} graph, and numbers of the file may be rounded in it",
+    if target.dtype != "float32":
+        raise MobiusError(f"{folder} holds a {target.dtype} graph, and numbers of the file may be rounded in it",
                           f"{hint} --dtype, for cpu or any runtime")  # fmt: skip
-    unknown = {r["source_type"] for r in manifest["tensors"] if r["stored_as"]} - {*QUANT_TYPES, *FLOAT_TYPES}
+    unknown = {r.source_type for r in manifest.tensors if r.stored_as} - {*QUANT_TYPES, *FLOAT_TYPES}
     if unknown:
         raise MobiusError(f"{folder} holds types that this version does not know: {', '.join(sorted(unknown))}",
                           "use the version that wrote it")  # fmt: skip

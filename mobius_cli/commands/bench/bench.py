@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from converters.folder.writer import DATA, read_manifest
+from converters.folder.manifest import read_manifest
+from converters.folder.writer import DATA
 from converters.target import Target, choose_target
 from mobius_cli.commands.bench.engine import Beside, open_beside
 from mobius_cli.commands.bench.formats import FORMATS
@@ -38,7 +39,7 @@ def bench_folder(
     Raises:
         MobiusError: a test does not fit the context, or llama.cpp cannot run the file.
     """
-    target = choose_target(ep or read_manifest(folder)["target"]["name"])
+    target = choose_target(ep or read_manifest(folder).target.name)
     on_gpu = target.device != "cpu"
     device = DeviceMemory(wanted=on_gpu)
     begin = time.perf_counter()
@@ -48,7 +49,7 @@ def bench_folder(
     if longest > model.context_length:
         raise MobiusError(f"a test needs {longest} tokens, the model was converted for {model.context_length}",
                           "choose smaller -p, -n and -d, or convert with a larger --context-length")  # fmt: skip
-    vocab = model.manifest["spec"]["vocab"]
+    vocab = model.manifest.vocab
     rows = [Row(test) for test in tests]
     with ExitStack() as stack:
         beside = None
@@ -91,11 +92,11 @@ def _facts(model: OnnxModel, target: Target, threads: int) -> dict[str, Any]:
 
     manifest = model.manifest
     weights: Counter[str] = Counter()
-    for tensor in manifest["tensors"]:
-        weights[tensor["source_type"]] += math.prod(tensor["shape"])
+    for tensor in manifest.tensors:
+        weights[tensor.source_type] += math.prod(tensor.shape)
     return {
         "model_filename": str(model.folder),
-        "model_type": f"{manifest['spec']['architecture']} {weights.most_common(1)[0][0]}",
+        "model_type": f"{manifest.architecture} {weights.most_common(1)[0][0]}",
         "model_size": (model.folder / DATA).stat().st_size,
         "model_n_params": weights.total(),
         "backend": f"ORT {target.name}",

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from mobius_cli.commands.bench.rows import Workload
-from mobius_cli.runtime.decoding import Decoding, GrowingDecoding
+from mobius_cli.runtime.decoding import Decoding
 
 PASS = 512  # prompt tokens per pass, as llama.cpp's default micro-batch
 
@@ -14,7 +14,7 @@ PASS = 512  # prompt tokens per pass, as llama.cpp's default micro-batch
 class Starts(Protocol):
     """What is needed of a model."""
 
-    def start(self, length: int) -> Decoding | GrowingDecoding:
+    def start(self, length: int) -> Decoding:
         """A new sequence with a cache of `length` positions."""
 
 

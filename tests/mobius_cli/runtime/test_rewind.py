@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
+from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.session import OnnxModel
 from tests.support.cli import mobius
 from tests.support.runner import prompt
@@ -22,21 +22,20 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OnnxModel]:
     return {ep: OnnxModel(base / ep, threads=1, last_logits=True) for ep in ("cpu", "onnx")}
 
 
-@pytest.fixture(params=["Decoding", "ReplayedDecoding", "GrowingDecoding"])
-def decoding(models: dict[str, OnnxModel], request: pytest.FixtureRequest) -> Decoding | GrowingDecoding:
+@pytest.fixture(params=["in place", "replayed", "growing"])
+def decoding(models: dict[str, OnnxModel], request: pytest.FixtureRequest) -> Decoding:
     """Replayed decoding on the CPU: nothing is captured there, but buffers and mask are the same."""
-    if request.param == "Decoding":
-        return Decoding(models["cpu"]._session, 20, "cpu", True)
-    if request.param == "GrowingDecoding":
-        return GrowingDecoding(models["onnx"]._session, "cpu", True)
-    return ReplayedDecoding(models["cpu"]._session, 20, "cpu", True, graph_id=1)
+    model = models["onnx" if request.param == "growing" else "cpu"]
+    if request.param == "replayed":
+        return ReplayedDecoding(model._session, model.manifest.states, 20, "cpu", True, graph_id=1)
+    return model.start(20)
 
 
-def steps(decoding: Decoding | GrowingDecoding, ids: list[int]) -> np.ndarray:
+def steps(decoding: Decoding, ids: list[int]) -> np.ndarray:
     return np.concatenate([decoding.run([token]).copy() for token in ids])
 
 
-def test_the_same_steps_again(decoding: Decoding | GrowingDecoding) -> None:
+def test_the_same_steps_again(decoding: Decoding) -> None:
     decoding.run(IDS[:5])
     first = steps(decoding, IDS[5:])
     decoding.rewind(5)
@@ -45,7 +44,7 @@ def test_the_same_steps_again(decoding: Decoding | GrowingDecoding) -> None:
     assert len({row.tobytes() for row in first}) == len(first)
 
 
-def test_other_steps_than_before(decoding: Decoding | GrowingDecoding) -> None:
+def test_other_steps_than_before(decoding: Decoding) -> None:
     """Nothing of the tokens that were taken back is left."""
     decoding.run(IDS[:5])
     wanted = steps(decoding, IDS[5:9])
@@ -56,7 +55,7 @@ def test_other_steps_than_before(decoding: Decoding | GrowingDecoding) -> None:
     assert np.array_equal(steps(decoding, IDS[5:9]), wanted)
 
 
-def test_a_pass_again(decoding: Decoding | GrowingDecoding) -> None:
+def test_a_pass_again(decoding: Decoding) -> None:
     decoding.run(IDS[:4])
     first = decoding.run(IDS[4:])
     decoding.rewind(4)
@@ -64,7 +63,7 @@ def test_a_pass_again(decoding: Decoding | GrowingDecoding) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 6])
-def test_only_back(decoding: Decoding | GrowingDecoding, length: int) -> None:
+def test_only_back(decoding: Decoding, length: int) -> None:
     decoding.run(IDS[:5])
     with pytest.raises(ValueError, match="cannot rewind from 5"):
         decoding.rewind(length)
