@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from converters.folder.manifest import SourceFile
+from converters.folder.source_file import SourceFile
 from converters.plan import Plan
 from converters.sources.onnx_folder.folder import ModelFolder
 from converters.sources.source import Source

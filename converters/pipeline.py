@@ -6,8 +6,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from converters.folder import configs as genai
-from converters.folder.manifest import MANIFEST, Manifest, SourceFile, TargetRecord, TokenizerRecord, Tool
+from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
+from converters.folder.source_file import SourceFile
 from converters.folder.writer import DATA, MODEL, OnTensor, files_in, new_folder, write_json
 from converters.graph.states import PAST, State
 from converters.origin import origins, recall_roundings, tokenizer_of

@@ -1,6 +1,5 @@
 """`mobius.json`: what a model folder is, as one typed record that everything else reads. It needs no ONNX package."""
 
-import hashlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +9,10 @@ from typing import Any, Self, TypeVar
 
 from converters.checked import each, typed
 from converters.folder.metadata import plain_metadata, restored_metadata
+from converters.folder.source_file import SourceFile
 from converters.graph.states import State
 from converters.weights.records import TensorRecord
-from repack.errors import InputError, MobiusError
+from repack.errors import InputError
 
 MANIFEST = "mobius.json"
 FORMAT = 2  # one more with every change that an older or newer mobius would read wrongly
@@ -33,45 +33,6 @@ class Tool:
         """From JSON. Raises KeyError or TypeError if it is damaged."""
         packages = {name: typed(version, str) for name, version in typed(entry["packages"], dict).items()}
         return cls(typed(entry["name"], str), typed(entry["version"], str), packages)
-
-
-@dataclass(frozen=True)
-class SourceFile:
-    """A GGUF file, or a part of one: its name without folders, SHA-256 in lower-case hex, size in bytes."""
-
-    file: str
-    sha256: str
-    bytes: int
-
-    @classmethod
-    def of(cls, path: Path) -> Self:
-        """Of a file, which is read as a whole."""
-        return cls(path.name, sha256_of(path), path.stat().st_size)
-
-    @classmethod
-    def from_dict(cls, entry: dict[str, Any]) -> Self:
-        """From JSON. Raises KeyError or TypeError if it is damaged."""
-        return cls(typed(entry["file"], str), typed(entry["sha256"], str), typed(entry["bytes"], int))
-
-    def require(self, path: Path) -> None:
-        """Refuse a file that is not this one, whatever its name; it is read only if its size is right.
-
-        Raises:
-            MobiusError: it is another file.
-        """
-        if path.stat().st_size != self.bytes or sha256_of(path) != self.sha256:
-            raise self.refusal(str(path))
-
-    def require_same(self, other: Self, what: str) -> None:
-        """As `require`, for a file that is known by its record only; `what` names it in the message."""
-        if (other.bytes, other.sha256) != (self.bytes, self.sha256):
-            raise self.refusal(what)
-
-    def refusal(self, what: str) -> MobiusError:
-        """The error that says that `what` is another file."""
-        known = f"{self.file}, {self.bytes:,} bytes, SHA-256 {self.sha256[:12]}..."
-        return MobiusError(f"{what} is not the file that was converted ({known})",
-                           "give that file, or convert this one")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -268,15 +229,6 @@ def read_manifest(folder: Path) -> Manifest:
             state = "is missing" if found < 0 else f"has {found} bytes instead of {size}"
             raise InputError(f"{folder / name} {state}", "convert the model again with --force")
     return manifest
-
-
-def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            digest.update(chunk)
-    return digest.hexdigest()
 
 
 def _check_format(path: Path, data: dict[str, Any]) -> None:

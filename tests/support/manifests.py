@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from converters.folder.manifest import Manifest, SourceFile, TargetRecord, TokenizerRecord, Tool
+from converters.folder.manifest import Manifest, TargetRecord, TokenizerRecord, Tool
+from converters.folder.source_file import SourceFile
 from converters.graph.states import BATCH, PAST_LENGTH, State
 from converters.weights.records import Rounding, TensorRecord
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from converters.folder.manifest import FORMAT, MANIFEST, Manifest, SourceFile, read_manifest
+from converters.folder.manifest import FORMAT, MANIFEST, Manifest, read_manifest
+from converters.folder.source_file import SourceFile
 from converters.folder.writer import write_json
 from repack.errors import InputError, MobiusError
 from tests.support.manifests import example
@@ -157,7 +158,7 @@ def test_the_file_that_was_converted(tmp_path: Path) -> None:
 
 def test_only_a_file_of_the_right_size_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_bytes(b"xyz")
-    monkeypatch.setattr("converters.folder.manifest.sha256_of", lambda path: pytest.fail("it was read"))
+    monkeypatch.setattr("converters.folder.source_file.sha256_of", lambda path: pytest.fail("it was read"))
     with pytest.raises(MobiusError, match="is not the file"):
         SourceFile("a", "ab" * 32, 4).require(tmp_path / "a")
 

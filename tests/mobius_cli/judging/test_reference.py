@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from converters.folder.manifest import SourceFile
+from converters.folder.source_file import SourceFile
 from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from repack.errors import InputError, MobiusError
 

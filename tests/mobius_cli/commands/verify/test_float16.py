@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from converters.folder.manifest import SourceFile, read_manifest
+from converters.folder.manifest import read_manifest
+from converters.folder.source_file import SourceFile
 from mobius_cli.commands.verify import float16 as verify_float16
 from mobius_cli.commands.verify.report import print_report
 from mobius_cli.judging.compare import Difference, Verdict
