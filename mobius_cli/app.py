@@ -43,21 +43,20 @@ def root(
 @app.command()
 @reported
 def inspect(
-    model: opt.Model,
+    model: opt.Inspected,
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
-    storage: opt.Storage = "fast",
+    storage: opt.Storage = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Show what a GGUF file is, what each tensor becomes, and the size to expect."""
-    from converters.target import choose_target
-    from mobius_cli.commands.inspect import inspect_model
+    """Show what a GGUF file is, what each tensor becomes, and the size to expect; or what a converted folder is."""
+    from mobius_cli.commands.inspect.inspect import Choices, inspect_model
 
-    target = choose_target(ep, dtype=dtype, storage=storage, dequantize=dequantize, quant_format=quant_format)
-    if not inspect_model(model, target, Output(as_json), every_tensor=tensors):
+    choices = Choices(ep, dtype, storage, dequantize, quant_format)
+    if not inspect_model(model, choices, Output(as_json), every_tensor=tensors):
         raise typer.Exit(1)
 
 
@@ -68,7 +67,7 @@ def convert(
     output: opt.NewFolder = None,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
-    storage: opt.Storage = "fast",
+    storage: opt.Storage = None,
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,
@@ -96,7 +95,7 @@ def build(
     keep_quantized: opt.KeepQuantized = False,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
-    storage: opt.Storage = "fast",
+    storage: opt.Storage = None,
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,

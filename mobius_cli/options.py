@@ -5,7 +5,12 @@ from typing import Annotated
 
 import typer
 
-Model = Annotated[Path, typer.Argument(help="A GGUF file; any part of a split one.", show_default=False)]
+Inspected = Annotated[
+    Path,
+    typer.Argument(
+        help="A GGUF file, any part of a split one; or a folder that `mobius convert` wrote.", show_default=False
+    ),
+]
 Input = Annotated[
     Path, typer.Argument(help="A GGUF file, or a folder that `mobius convert` wrote from one.", show_default=False)
 ]
@@ -33,8 +38,11 @@ Dtype = Annotated[
     ),
 ]
 Storage = Annotated[
-    str,
-    typer.Option(help="fast: the operators' inputs, quick to load. small: as the GGUF stores them, unfolded at load."),
+    str | None,
+    typer.Option(
+        help="fast: the operators' inputs, quick to load. small: as the GGUF stores them, unfolded at load.",
+        show_default="fast",
+    ),
 ]
 AccuracyLevel = Annotated[
     int | None,

@@ -21,7 +21,7 @@ def convert_model(
     *,
     ep: str | None,
     dtype: str | None,
-    storage: str,
+    storage: str | None,
     accuracy_level: int | None,
     dequantize: bool,
     quant_format: str | None,
@@ -34,7 +34,7 @@ def convert_model(
         MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
     """
     target = choose_target(
-        ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level, dequantize=dequantize,
+        ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
         quant_format=quant_format,
     )  # fmt: skip
     destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")

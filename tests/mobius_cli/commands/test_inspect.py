@@ -126,7 +126,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 def test_internal_errors_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import mobius_cli.commands.inspect as module
+    import mobius_cli.commands.inspect.inspect as module
 
     def fail(*_: object, **__: object) -> bool:
         raise ZeroDivisionError("planted")

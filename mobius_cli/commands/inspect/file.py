@@ -1,4 +1,4 @@
-"""`mobius inspect`: what a file is and what it would become, without reading a weight."""
+"""`mobius inspect` of a GGUF file: what it is and what it would become, without reading a weight."""
 
 import math
 from pathlib import Path
@@ -10,6 +10,7 @@ from converters.spec import Attention
 from converters.target import Target
 from converters.tokenizer.templates import KEY as TEMPLATE
 from converters.weights.records import Rounding
+from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
 from mobius_cli.output import Output, megabytes
 from mobius_cli.roundings import rounding_lines
 from repack.errors import MobiusError
@@ -17,7 +18,7 @@ from repack.errors import MobiusError
 GRAPH_BYTES_PER_NODE = 300  # a node with its names in model.onnx; measured 240 to 330
 
 
-def inspect_model(model: Path, target: Target, output: Output, *, every_tensor: bool) -> bool:
+def inspect_file(model: Path, target: Target, output: Output, *, every_tensor: bool) -> bool:
     """Print the file and the plan for it; returns whether it can be converted.
 
     Raises:
@@ -27,32 +28,16 @@ def inspect_model(model: Path, target: Target, output: Output, *, every_tensor: 
         plan, roundings, reason = _try_plan(source, target)
         facts = _facts(source)
         _print_facts(facts, plan, output)
-        types = _by_type(source, plan)
-        output.table(
-            ("type", "tensors", "weights", "in file", "becomes", "stored", "bits"),
-            [
-                (t["type"], str(t["tensors"]), f"{t['weights']:,}", megabytes(t["bytes"]), t["becomes"],
-                 megabytes(t["stored_bytes"]) if plan else "-", f"{t['bits_per_weight']:.2f}" if plan else "-")
-                for t in types
-            ],
-            right=(1, 2, 3, 5, 6),
-        )  # fmt: skip
-        tensors = _tensors(source, plan) if every_tensor else None
-        if tensors is not None:
-            output.table(
-                ("tensor", "shape", "type", "becomes"),
-                [(t["name"], " x ".join(map(str, t["shape"])), t["type"], t["becomes"]) for t in tensors],
-            )
+        tensors = _tensors(source, plan)
+        types = by_type(tensors)
+        print_types(types, "becomes", output)
+        listed = each_tensor(tensors) if every_tensor else None
+        if listed is not None:
+            print_tensors(listed, "becomes", output)
         size = _predict(source, plan) if plan else None
+        if size:
+            _print_prediction(size, target, roundings, output)
         warnings = list(plan.warnings) if plan else []
-        if size and plan:
-            output.data(
-                f"predicted folder: about {megabytes(size['folder_bytes'])}, {size['ratio']:.2f} of the file"
-                f" (target {target.name} {target.dtype}, storage {target.storage};"
-                f" weights {megabytes(size['weight_bytes'])})"
-            )
-            for line in rounding_lines(roundings) if roundings else []:
-                output.data(f"  {line}")
         for warning in warnings:
             output.warning(warning)
         if reason is not None:
@@ -67,10 +52,29 @@ def inspect_model(model: Path, target: Target, output: Output, *, every_tensor: 
                 "roundings": {kind: vars(r) for kind, r in roundings.items()},
                 "warnings": warnings,
                 "spec": plan.spec.as_dict() if plan else None,
-                **({"tensors": tensors} if tensors is not None else {}),
+                **({"tensors": listed} if listed is not None else {}),
             }
         )
         return plan is not None
+
+
+def _tensors(source: GgufFile, plan: Plan | None) -> list[Tensor]:
+    found = []
+    for info in source.tensors.values():
+        record = plan.weights.records.get(info.name) if plan else None
+        became = (record.format, record.stored_bytes) if record else ("-", 0)
+        found.append(Tensor(info.name, info.shape, info.type_name, info.nbytes or 0, *became))
+    return found
+
+
+def _print_prediction(size: dict[str, Any], target: Target, roundings: dict[str, Rounding], output: Output) -> None:
+    output.data(
+        f"predicted folder: about {megabytes(size['folder_bytes'])}, {size['ratio']:.2f} of the file"
+        f" (target {target.name} {target.dtype}, storage {target.storage};"
+        f" weights {megabytes(size['weight_bytes'])})"
+    )
+    for line in rounding_lines(roundings) if roundings else []:
+        output.data(f"  {line}")
 
 
 def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, dict[str, Rounding], MobiusError | None]:
@@ -126,42 +130,6 @@ def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> No
     pre = f"/{facts['pre_tokenizer']}" if facts["pre_tokenizer"] else ""
     named = "".join(f", one named {name}" for name in facts["named_chat_templates"])
     output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template{named}")
-
-
-def _by_type(source: GgufFile, plan: Plan | None) -> list[dict[str, Any]]:
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for tensor in source.tensors.values():
-        record = plan.weights.records[tensor.name] if plan else None
-        becomes = record.format if record else "-"
-        row = rows.setdefault(
-            (tensor.type_name, becomes),
-            {
-                "type": tensor.type_name,
-                "tensors": 0,
-                "weights": 0,
-                "bytes": 0,
-                "becomes": becomes,
-                "stored_bytes": 0,
-            },
-        )
-        row["tensors"] += 1
-        row["weights"] += math.prod(tensor.shape)
-        row["bytes"] += tensor.nbytes or 0
-        row["stored_bytes"] += record.stored_bytes if record else 0
-    for row in rows.values():
-        row["bits_per_weight"] = round(8 * row["stored_bytes"] / max(1, row["weights"]), 4)
-    return sorted(rows.values(), key=lambda r: -r["bytes"])
-
-
-def _tensors(source: GgufFile, plan: Plan | None) -> list[dict[str, Any]]:
-    records = plan.weights.records if plan else {}
-    return [
-        {
-            "name": t.name, "shape": list(t.shape), "type": t.type_name,
-            "becomes": records[t.name].format if t.name in records else "-",
-        }
-        for t in source.tensors.values()
-    ]  # fmt: skip
 
 
 def _predict(source: GgufFile, plan: Plan) -> dict[str, Any]:
