@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from converters.folder import configs as genai
@@ -15,9 +15,8 @@ from converters.origin import origins, recall_roundings, tokenizer_of
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer
+from converters.version import PRODUCER, tool_version
 from converters.weights.records import Rounding, sum_roundings
-
-PRODUCER = "mobius-cli"
 
 
 @dataclass(frozen=True)
@@ -39,14 +38,6 @@ class Result:
     def model_bytes(self) -> int:
         """Graph and weights, without tokenizer and configs."""
         return self.files[MODEL] + self.files[DATA]
-
-
-def tool_version() -> str:
-    """Version of this tool, or "unknown" when it runs uninstalled."""
-    try:
-        return version(PRODUCER)
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: OnTensor | None = None) -> Result:

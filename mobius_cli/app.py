@@ -25,7 +25,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from converters.pipeline import tool_version
+        from converters.version import tool_version
 
         typer.echo(f"mobius {tool_version()}")
         raise typer.Exit

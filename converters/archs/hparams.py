@@ -1,5 +1,6 @@
 """Hyper-parameters of a GGUF file, read with their reasons: every key is honoured, harmless, or refused."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,6 @@ class Hparams:
     def check_all_read(self) -> list[str]:
         """Refuse keys that would change the computation and were not read; return warnings for unknown ones."""
         prefix, warnings = f"{self.architecture}.", []
-        known = _known_keys()
         for full in self.source.metadata:
             key = full.removeprefix(prefix)
             if key == full or key in self._read or key in HARMLESS:
@@ -103,7 +103,7 @@ class Hparams:
             if key in self._ignored:
                 warnings.append(f"{full} = {shown} is ignored, as llama.cpp does for this architecture")
                 continue
-            if key not in known:
+            if key not in _known_keys():
                 warnings.append(f"unknown key {full} = {shown} is ignored (llama.cpp does not know it either)")
                 continue
             raise MobiusError(
@@ -124,6 +124,7 @@ class Hparams:
         return MobiusError(f"{self.architecture}.{key} is {shown}, not {wanted}", "the metadata is damaged or unusual")
 
 
+@cache
 def _known_keys() -> set[str]:
     """Every `{arch}.*` key that the `gguf` package (llama.cpp's own writer) has a constant for."""
     from gguf.constants import Keys

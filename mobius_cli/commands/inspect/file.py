@@ -8,13 +8,13 @@ from converters.plan import Plan, make_plan, measure_roundings
 from converters.sources.gguf.file import GgufFile
 from converters.spec import Attention
 from converters.target import Target
-from converters.tokenizer.templates import KEY as TEMPLATE
 from converters.weights.records import Rounding
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
 from mobius_cli.output import Output, megabytes
 from mobius_cli.roundings import rounding_lines
 from repack.errors import MobiusError
 
+TEMPLATE = "tokenizer.chat_template"  # not from the tokenizer's modules, which a plan does not need
 GRAPH_BYTES_PER_NODE = 300  # a node with its names in model.onnx; measured 240 to 330
 
 
