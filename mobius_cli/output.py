@@ -3,9 +3,12 @@
 import json
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from converters.weights.records import Rounding
 
 GAP = "   "  # between columns
 Advance = Callable[[int, str], None]  # moves a progress bar by so many bytes, showing a name
@@ -86,6 +89,21 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> 
         space = " " * (width - _width(cell))
         padded.append(space + cell if index in right else cell + space)
     return f" {GAP.join(padded)}".rstrip()
+
+
+def rounding_lines(roundings: Mapping[str, "Rounding"]) -> list[str]:
+    """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
+    if not any(r.rounded for r in roundings.values()):
+        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
+    lines = []
+    for kind, r in roundings.items():
+        line = f"{kind}s: exact"
+        if r.rounded:
+            line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
+        if r.flushed_to_zero or r.subnormal:
+            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
+        lines.append(line)
+    return lines
 
 
 def megabytes(size: int) -> str:

@@ -8,8 +8,7 @@ from converters.plan import make_plan
 from converters.sources.source import open_source
 from converters.target import choose_target
 from converters.tokenizer.stored import TOKENIZER
-from mobius_cli.output import Output, megabytes
-from mobius_cli.roundings import rounding_lines
+from mobius_cli.output import Output, megabytes, rounding_lines
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from converters.checked import typed
 from converters.folder.source_file import SourceFile
 from mobius_cli.judging.checked_json import array, candidates, refuse_constant, rounded
-from mobius_cli.judging.probe_texts import Probe, parse_probes, probes_json
+from mobius_cli.judging.probes import Probe, parse_probes, probes_json
 from mobius_cli.judging.text_reference import TextReference, parse_text, text_json
 from repack.errors import InputError, MobiusError
 

@@ -23,7 +23,7 @@ def random_tokens(count: int, vocab: int) -> list[int]:
     return [int(t) for t in np.random.default_rng(0).integers(0, vocab, count)]
 
 
-class Sampler:
+class TimedTest:
     """A test, with the cache filled to its depth once.
 
     Each sample goes back to that depth. On a GPU the first one captures the CUDA graph that later ones replay, so

@@ -10,8 +10,7 @@ from converters.spec import Attention
 from converters.target import Target
 from converters.weights.records import Rounding
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
-from mobius_cli.output import Output, megabytes
-from mobius_cli.roundings import rounding_lines
+from mobius_cli.output import Output, megabytes, rounding_lines
 from repack.errors import MobiusError
 
 TEMPLATE = "tokenizer.chat_template"  # not from the tokenizer's modules, which a plan does not need

@@ -11,8 +11,7 @@ from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, read_ma
 from converters.graph.states import State
 from converters.weights.records import sum_roundings
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
-from mobius_cli.output import Output, megabytes
-from mobius_cli.roundings import rounding_lines
+from mobius_cli.output import Output, megabytes, rounding_lines
 
 
 def inspect_folder(folder: Path, output: Output, *, every_tensor: bool) -> None:

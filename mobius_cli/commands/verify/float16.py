@@ -10,7 +10,7 @@ from pathlib import Path
 
 from converters.folder.manifest import Manifest
 from converters.target import TARGETS
-from mobius_cli.commands.verify.prompts import score_prompts
+from mobius_cli.commands.verify.passes import score_prompts
 from mobius_cli.judging.measure import Ours
 from mobius_cli.judging.reference import Reference
 from mobius_cli.output import Output

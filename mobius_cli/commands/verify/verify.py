@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from converters.folder.manifest import Manifest, read_manifest
 from converters.sources.gguf.file import GgufFile
 from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
-from mobius_cli.commands.verify.prompts import judge_prompts
+from mobius_cli.commands.verify.passes import judge_prompts
+from mobius_cli.commands.verify.probe_texts import probe_texts
+from mobius_cli.commands.verify.prompts import load_prompts
 from mobius_cli.commands.verify.report import print_report
 from mobius_cli.commands.verify.text import ask_llama, judge_text, open_text
 from mobius_cli.judging.float16_noise import float16_noise
-from mobius_cli.judging.probe_texts import Probe, differing, first_difference, probe_texts
-from mobius_cli.judging.prompts import load_prompts
+from mobius_cli.judging.probes import Probe, differing, first_difference
 from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.output import Output

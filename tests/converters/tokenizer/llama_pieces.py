@@ -12,7 +12,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from converters.tokenizer import TokenizerFiles, export_tokenizer
-from mobius_cli.runtime.pieces import Pieces
+from mobius_cli.runtime.token_bytes import TokenBytes
 from tests.converters.tokenizer.vocab_files import BYTE, write_gguf
 from tests.support.llama_vocab import LlamaVocab
 
@@ -86,12 +86,12 @@ class Decoding:
 
     def differing_pieces(self) -> list[int]:
         """Tokens whose bytes, as `mobius run` prints them, are not llama.cpp's."""
-        pieces = Pieces(self.ours)
+        pieces = TokenBytes(self.ours)
         return [token for token in range(len(self.types)) if pieces.of(token) != self.piece(token)]
 
     def differing_streams(self, sequences: Iterable[Sequence[int]]) -> list[Sequence[int]]:
         """Ids that `mobius run` prints otherwise; nothing is printed of a character that the end cuts."""
-        pieces = Pieces(self.ours)
+        pieces = TokenBytes(self.ours)
         found = []
         for ids in sequences:
             wanted = b"".join(self.piece(token, special=False) for token in ids)

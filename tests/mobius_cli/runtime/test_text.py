@@ -9,8 +9,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
-from mobius_cli.runtime.pieces import Pieces
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.runtime.token_bytes import TokenBytes
 from repack.errors import InputError
 from tests.converters.tokenizer.llama_pieces import both
 from tests.converters.tokenizer.strings import STRINGS
@@ -35,11 +35,11 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, Pieces]:
+def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, TokenBytes]:
     content = export_tokenizer(metadata).tokenizer_json
     assert content is not None
     tokenizer = Tokenizer.from_str(content)
-    return tokenizer, Pieces(tokenizer)
+    return tokenizer, TokenBytes(tokenizer)
 
 
 @pytest.mark.parametrize("kind", KINDS)

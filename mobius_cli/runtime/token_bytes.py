@@ -8,7 +8,7 @@ from typing import Any
 from converters.tokenizer.byte_tokens import BYTE_CHARACTERS, BYTE_TOKENS
 
 
-class Pieces:
+class TokenBytes:
     """The bytes of the tokens of one `tokenizers.Tokenizer`, by what its decoder does."""
 
     def __init__(self, tokenizer: Any) -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from mobius_cli.judging.prompts import load_prompts
+from mobius_cli.commands.verify.prompts import load_prompts
 from repack.errors import InputError
 
 
