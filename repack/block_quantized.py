@@ -10,7 +10,7 @@ import numpy.typing as npt
 from repack.bits import U8, pair_unpack
 from repack.errors import MobiusError
 from repack.ops import NumpyOps
-from repack.quant_type import Grid, QuantType
+from repack.quant_type import BlockShape, QuantType
 
 F64 = npt.NDArray[np.float64]
 
@@ -26,9 +26,9 @@ class Layout:
     has_offset: bool
 
     @property
-    def grid(self) -> Grid:
+    def block_shape(self) -> BlockShape:
         """Rows and operator blocks per row."""
-        return Grid(self.rows, self.columns // self.block_size)
+        return BlockShape(self.rows, self.columns // self.block_size)
 
     @property
     def code_bytes(self) -> int:
@@ -62,18 +62,22 @@ class BlockQuantized:
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
-        codes: U8 = self.quant.codes(NumpyOps(), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
+        codes: U8 = self.quant.codes(NumpyOps(), ExtractedPlanes(self.quant, self.raw), self.layout.block_shape)
         return codes
 
     def scale(self) -> F64:
         """Float64 [rows, blocks]: products of stored numbers, exact."""
-        result: F64 = self.quant.scale(NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
+        result: F64 = self.quant.scale(
+            NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.block_shape
+        )
         return result
 
     def offset(self) -> F64:
         """Float64 [rows, blocks], exact; only for types that have one."""
         assert self.quant.offset is not None
-        result: F64 = self.quant.offset(NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
+        result: F64 = self.quant.offset(
+            NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.block_shape
+        )
         return result
 
     def dequantize(self) -> npt.NDArray[np.float32]:

@@ -163,7 +163,7 @@ def write_random(path: Path, size: str, mix: str) -> None:
 
 def random_matrix(kind: str, rows: int, columns: int) -> Any:
     """uint8 [rows, bytes]: random codes, scales that make weights of deviation about 0.02."""
-    from repack.block_sizes import BLOCK_SIZES
+    from repack.quant_type import BLOCK_SIZES
 
     weights, size = BLOCK_SIZES[kind]
     raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, size), dtype=np.uint8)

@@ -39,7 +39,7 @@ def _rows_of(b: Builder, name: str, rows: int, index: Value) -> Value:
 def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> Value:
     """Rows of a quantized matrix, dequantized; the offset, where there is one, is added per block."""
     layout, g = matrix.layout, b.graph
-    grid = layout.grid
+    blocked = layout.block_shape
     x: Value = g.op(
         "GatherBlockQuantized",
         matrix.flat_codes(g),
@@ -55,7 +55,7 @@ def _gather_quantized(b: Builder, matrix: QuantizedMatrix, input_ids: Value) -> 
     if matrix.offset is None:
         return x
     offset = g.op("Gather", matrix.offset, input_ids, axis=0)
-    blocks = g.op("Reshape", x, g.ints(0, 0, grid.blocks, layout.block_size))
+    blocks = g.op("Reshape", x, g.ints(0, 0, blocked.blocks, layout.block_size))
     summed = g.op("Add", blocks, g.op("Unsqueeze", offset, g.ints(-1)))
     result: Value = g.op("Reshape", summed, g.ints(0, 0, layout.columns))
     return result
@@ -77,7 +77,7 @@ def _gather_dequantized(b: Builder, matrix: QdqMatrix, input_ids: Value) -> Valu
         blocks: Value = g.op("Reshape", found, g.ints(0, 0, *shape))
         return blocks
 
-    count = layout.grid.blocks
+    count = layout.block_shape.blocks
     x = g.op("Mul", g.cast(rows(codes, count, layout.block_size), kind), rows(matrix.scale, count, 1))
     if matrix.offset is not None:
         x = g.op("Add", x, rows(matrix.offset, count, 1))
@@ -91,7 +91,7 @@ def _zero_points(b: Builder, matrix: QuantizedMatrix) -> Value:
     Rows are padded to whole bytes, as the operator demands.
     """
     layout = matrix.layout
-    row_bytes = -(-layout.grid.blocks * layout.bits // 8)
+    row_bytes = -(-layout.block_shape.blocks * layout.bits // 8)
     byte = {4: 0x88, 8: 0x80}[layout.bits]
     stored = b.graph.constant(f"zero_point_{layout.bits}", np.array([[byte]], np.uint8))
     result: Value = b.graph.op("Expand", stored, b.graph.ints(layout.rows, row_bytes))

@@ -97,7 +97,7 @@ def _matmul_nbits(b: Builder, x: Value, matrix: QuantizedMatrix) -> Value:
 
 def _block_sums(b: Builder, x: Value, layout: Layout) -> Value:
     """Sum of x over each block: [..., columns] -> [..., blocks]."""
-    blocks = b.graph.ints(0, 0, layout.grid.blocks, layout.block_size)
+    blocks = b.graph.ints(0, 0, layout.block_shape.blocks, layout.block_size)
     grouped = b.graph.op("Reshape", x, blocks, name="blocks")
     result: Value = b.graph.op("ReduceSum", grouped, b.graph.ints(-1), name="blocks", keepdims=0)
     return result

@@ -86,8 +86,8 @@ def _emit_fast(
     graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], target: Target
 ) -> QuantizedMatrix:
     """The operator's final inputs; only float16 scales of the file may wait for a Cast."""
-    grid = layout.grid
-    shape = (grid.rows, grid.blocks)
+    blocked = layout.block_shape
+    shape = (blocked.rows, blocked.blocks)
     offset = None
     if quant.offset is not None:
         offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: offsets(parts, target.dtype))
@@ -96,7 +96,7 @@ def _emit_fast(
     codes = graph.initializer(
         f"{name}.codes",
         "uint8",
-        (*shape, layout.code_bytes // grid.blocks),
+        (*shape, layout.code_bytes // blocked.blocks),
         lambda: joined(part.pack().codes() for part in parts),
     )
     scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: scales(parts, dtype))
@@ -150,7 +150,7 @@ def _emit_small(
     """Planes as the GGUF holds them, and the nodes that unfold them when a session starts."""
     ops = Recorder(graph, target.dtype)
     planes = _StoredPlanes(graph, name, layout, quant, parts, target.dtype)
-    codes = ops.codes(quant.codes(ops, planes, layout.grid))
-    scale = ops.finish(quant.scale(ops, planes, layout.grid))
-    offset = ops.finish(quant.offset(ops, planes, layout.grid)) if quant.offset is not None else None
+    codes = ops.codes(quant.codes(ops, planes, layout.block_shape))
+    scale = ops.finish(quant.scale(ops, planes, layout.block_shape))
+    offset = ops.finish(quant.offset(ops, planes, layout.block_shape)) if quant.offset is not None else None
     return QuantizedMatrix(name, layout, codes, scale, offset)

@@ -41,7 +41,7 @@ def emit_qdq(
     """Initializers of one matrix; all `parts` are of type `quant`. Rows stand first where they are looked up only."""
     layout = replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
     turn = 1 if rows_first else -1
-    shape = (layout.rows, layout.grid.blocks)[::turn]
+    shape = (layout.rows, layout.block_shape.blocks)[::turn]
 
     def stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         return values if rows_first else np.ascontiguousarray(values.T)

@@ -16,9 +16,9 @@ from converters.target import Target
 from converters.weights.matmulnbits import Part, QuantizedMatrix, emit_quantized
 from converters.weights.qdq import QdqMatrix, emit_qdq
 from converters.weights.records import TensorRecord, store_as
+from repack.bits import read_floats
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
-from repack.floats import read_floats
 from repack.quant_type import QuantType
 from repack.registry import FLOAT_TYPES, QUANT_TYPES
 

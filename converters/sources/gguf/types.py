@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gguf import GGMLQuantizationType
 
-from repack.block_sizes import BLOCK_SIZES
+from repack.quant_type import BLOCK_SIZES
 
 
 @dataclass(frozen=True)

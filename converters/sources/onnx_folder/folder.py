@@ -17,9 +17,9 @@ from converters.sources.gguf.header import TensorInfo
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.onnx_folder.matrix import FolderMatrix
 from converters.target import Target
+from repack.bits import read_floats
 from repack.block_quantized import layout_of
 from repack.errors import InputError, MobiusError
-from repack.floats import read_floats
 from repack.registry import FLOAT_TYPES, QUANT_TYPES
 
 _FLOATS = {"FLOAT": "F32", "FLOAT16": "F16", "BFLOAT16": "BF16"}  # ONNX's names to ggml's
@@ -99,7 +99,9 @@ class ModelFolder:
         layout = layout_of(quant, math.prod(info.shape[:-1]), info.shape[-1], where=name)
         codes, scale = f"{stem}.codes", f"{stem}.scale"
         # No matrix has as many rows as blocks and as columns: one of the two shapes tells.
-        upright = self._arrays.shape(scale)[1] == layout.grid.blocks and self._arrays.shape(codes)[1] == layout.columns
+        upright = (
+            self._arrays.shape(scale)[1] == layout.block_shape.blocks and self._arrays.shape(codes)[1] == layout.columns
+        )
         return FolderMatrix(
             quant=quant,
             layout=layout,

@@ -34,7 +34,7 @@ class FolderMatrix(BlockQuantized):
         numbers = pair_unpack(self.stored_codes.reshape(-1)) if four else self.stored_codes.view(np.uint8)
         upright = self._own(self._upright(numbers.reshape(self._standing(layout.columns))))
         centred = np.ascontiguousarray(upright) ^ np.uint8(1 << (layout.bits - 1))
-        blocks = centred.reshape(layout.rows, layout.grid.blocks, layout.block_size)
+        blocks = centred.reshape(layout.rows, layout.block_shape.blocks, layout.block_size)
         return pair_pack(blocks) if four else blocks
 
     def scale(self) -> F64:
