@@ -30,7 +30,7 @@ def main() -> None:
     start = time.perf_counter()
     with GgufFile.open(source) as file:
         tokens = len(file.metadata["tokenizer.ggml.tokens"])
-        destination.write_bytes(str(export_tokenizer(file.metadata).tokenizer_json).encode())
+        destination.write_bytes(export_tokenizer(file.metadata).tokenizer_json or b"")
     seconds = time.perf_counter() - start
     found = {
         "tokens": tokens,

@@ -65,7 +65,7 @@ def prove(path: Path, count: int, folder: Path) -> Row:
     with GgufFile.open(path) as source:
         metadata = {key: source.metadata[key] for key in source.metadata}
     files = export_tokenizer(metadata)
-    ours, llama = Tokenizer.from_str(str(files.tokenizer_json)), LlamaVocab(path)
+    ours, llama = Tokenizer.from_buffer(files.tokenizer_json), LlamaVocab(path)
     decoding = Decoding(metadata, ours, llama)
     vectors = read_vectors(path)
     wrong = sum(ours.encode(text, add_special_tokens=False).ids != wanted for text, wanted in vectors)

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from converters.tokenizer.byte_tokens import BYTE_CHARACTERS, BYTE_TOKENS
+from converters.tokenizer.vocabulary import BYTE_CHARACTERS, BYTE_TOKENS
 
 
 class Pieces:

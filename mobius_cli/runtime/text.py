@@ -28,7 +28,7 @@ class TextCodec:
             InputError: one of them is missing or damaged, or the model has no tokenizer.
         """
         try:
-            content = (folder / TOKENIZER).read_text(encoding="utf-8")
+            content = (folder / TOKENIZER).read_bytes()
             config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
             template = folder / TEMPLATE
             self._load(content, config, template.read_text(encoding="utf-8") if template.is_file() else None)
@@ -57,10 +57,10 @@ class TextCodec:
         codec._load(files.tokenizer_json, files.tokenizer_config, files.chat_template)
         return codec, files.warnings
 
-    def _load(self, content: str, config: dict[str, Any], template: str | None) -> None:
+    def _load(self, content: bytes, config: dict[str, Any], template: str | None) -> None:
         from tokenizers import Tokenizer
 
-        self._tokenizer = Tokenizer.from_str(content)
+        self._tokenizer = Tokenizer.from_buffer(content)
         self._config = config
         self.chat_template = template
         self.pieces = Pieces(self._tokenizer)

@@ -137,7 +137,7 @@ def both(metadata: Mapping[str, Any], folder: Path) -> Iterator[tuple[TokenizerF
     as_bytes = {k: v.tobytes() if isinstance(v, np.ndarray) and v.itemsize == 1 else v for k, v in metadata.items()}
     llama = LlamaVocab(write_gguf(folder / "vocab.gguf", as_bytes))
     try:
-        yield files, Decoding(metadata, Tokenizer.from_str(files.tokenizer_json), llama)
+        yield files, Decoding(metadata, Tokenizer.from_buffer(files.tokenizer_json), llama)
     finally:
         llama.close()
 

@@ -141,7 +141,7 @@ def test_real_models(model: str, request: pytest.FixtureRequest) -> None:
     with GgufFile.open(path) as source:
         metadata = dict(source.metadata)
     llama = LlamaVocab(path)
-    decoding = Decoding(metadata, Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json)), llama)
+    decoding = Decoding(metadata, Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json), llama)
     sequences = [*map(llama.encode, TEXTS), *decoding.random_ids(2000)]
     assert not decoding.differing(sequences)
     assert not decoding.differing_streams(sequences)

@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
+from converters.tokenizer.bpe import Bpe
 from converters.tokenizer.genai_cuts import warn_of_genai_cuts
-from converters.tokenizer.joining import Joining
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.vocabulary import read_vocabulary
 from tests.converters.tokenizer.vocab_files import sentencepiece
@@ -30,14 +30,14 @@ def _examples(metadata: Mapping[str, Any]) -> list[str]:
     vocabulary, warnings = read_vocabulary(metadata, []), []
     merges = SENTENCEPIECE.build(metadata, vocabulary, []).merges or []
     prefix = bool(metadata.get("tokenizer.ggml.add_space_prefix", True))
-    joining = Joining(vocabulary.ids, {pair: rank for rank, pair in enumerate(merges)})
-    warn_of_genai_cuts(vocabulary, joining, prefix, warnings)
+    bpe = Bpe(vocabulary.ids, {pair: rank for rank, pair in enumerate(merges)})
+    warn_of_genai_cuts(vocabulary, bpe, prefix, warnings)
     return [eval(text) for w in warnings for text in w.partition("example ")[2].partition("; where")[0].split(" or ")]
 
 
 def _differing(metadata: Mapping[str, Any], texts: list[str], folder: Path) -> list[str]:
     files = export_tokenizer(metadata)
-    genai, ours = genai_tokenizer(folder, files), Tokenizer.from_str(str(files.tokenizer_json))
+    genai, ours = genai_tokenizer(folder, files), Tokenizer.from_buffer(files.tokenizer_json)
     return [text for text in texts if genai_ids(genai, text) != ours.encode(text, add_special_tokens=False).ids]
 
 

@@ -59,7 +59,7 @@ def test_whole_words_that_are_tokens_are_split_only_where_llama_cpp_does(name: s
 
 def test_characters_since_unicode_16_are_the_only_ones_that_differ(tmp_path: Path) -> None:
     metadata = byte_level(merges=_MERGES, pre="deepseek-v3")
-    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    ours = Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json)
     llama = LlamaVocab(write_gguf(tmp_path / "vocab.gguf", metadata))
     try:
         for c in sorted(NEWER)[::50]:
@@ -72,7 +72,7 @@ def test_characters_since_unicode_16_are_the_only_ones_that_differ(tmp_path: Pat
 def test_bytes_that_are_no_text_are_read_as_replacement_characters(tmp_path: Path) -> None:
     """llama.cpp takes bytes. The `tokenizers` library takes text: who calls it has to replace each wrong byte."""
     metadata = byte_level(merges=_MERGES, pre="llama-bpe")
-    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    ours = Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json)
     llama = ByteVocab(write_gguf(tmp_path / "vocab.gguf", metadata))
     assert as_text(b"a\xffb \xe4\xb8 \xf0\x9f!") == "a\ufffdb \ufffd\ufffd \ufffd\ufffd!"
     try:

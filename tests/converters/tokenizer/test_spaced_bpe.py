@@ -81,7 +81,7 @@ def test_words_without_an_escape_for_spaces(tmp_path: Path) -> None:
 def test_decoding_gives_the_text_back() -> None:
     files = export_tokenizer(spaced_bpe(TEXTS))
     assert files.tokenizer_json is not None
-    tokenizer = Tokenizer.from_str(files.tokenizer_json)
+    tokenizer = Tokenizer.from_buffer(files.tokenizer_json)
     for text in TEXTS:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         assert tokenizer.decode(ids, skip_special_tokens=False) == text.replace("▁", " ")

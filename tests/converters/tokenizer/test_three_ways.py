@@ -54,7 +54,7 @@ def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         files = export_tokenizer(source.metadata)
     llama = LlamaVocab(path)
     genai = genai_tokenizer(loadable_folder(tmp_path_factory.mktemp("three")), files)
-    yield _Three(request.param, files, Tokenizer.from_str(str(files.tokenizer_json)), genai, llama)
+    yield _Three(request.param, files, Tokenizer.from_buffer(files.tokenizer_json), genai, llama)
     llama.close()
 
 

@@ -86,7 +86,7 @@ def test_fillers_are_never_found_and_do_not_make_unknowns_dearer() -> None:
     lowest = min(score for _, score in model["vocab"])
     assert lowest > -15
     assert sum(text.startswith(" ") for text, _ in model["vocab"]) == 2
-    assert Tokenizer.from_str(files.tokenizer_json).get_vocab_size() == len(model["vocab"])
+    assert Tokenizer.from_buffer(files.tokenizer_json).get_vocab_size() == len(model["vocab"])
 
 
 def test_what_is_needed() -> None:

@@ -68,7 +68,7 @@ def vocab(request: pytest.FixtureRequest) -> Iterator[Vocab]:
         metadata = dict(source.metadata)
     kind, files = str(metadata["tokenizer.ggml.model"]), export_tokenizer(metadata)
     llama = ByteVocab(request.param)
-    yield Vocab(request.param, kind, metadata, files, Tokenizer.from_str(str(files.tokenizer_json)), llama)
+    yield Vocab(request.param, kind, metadata, files, Tokenizer.from_buffer(files.tokenizer_json), llama)
     llama.close()
 
 

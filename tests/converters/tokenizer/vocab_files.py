@@ -29,7 +29,7 @@ def write_gguf(path: Path, metadata: Mapping[str, Any]) -> Path:
 def assert_same_as_llama(metadata: Mapping[str, Any], texts: Iterable[str], folder: Path) -> TokenizerFiles:
     """Export, and compare ids (without and with special tokens around) and stop ids with llama.cpp's."""
     files = export_tokenizer(metadata)
-    ours = Tokenizer.from_str(files.tokenizer_json)
+    ours = Tokenizer.from_buffer(files.tokenizer_json)
     llama = LlamaVocab(write_gguf(folder / "vocab.gguf", metadata))
     try:
         for text in texts:

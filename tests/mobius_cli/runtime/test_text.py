@@ -36,7 +36,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, Pieces]:
     content = export_tokenizer(metadata).tokenizer_json
     assert content is not None
-    tokenizer = Tokenizer.from_str(content)
+    tokenizer = Tokenizer.from_buffer(content)
     return tokenizer, Pieces(tokenizer)
 
 
