@@ -57,9 +57,9 @@ def prove(path: Path, count: int, folder: Path) -> Row:
 
     from converters.sources.gguf.file import GgufFile
     from converters.tokenizer import export_tokenizer
-    from tests.converters.tokenizer.llama_pieces import Decoding
-    from tests.converters.tokenizer.pre_strings import word_strings
-    from tests.converters.tokenizer.vectors import read_vectors, some_special
+    from tests.converters.tokenizer.support.llama_pieces import Decoding
+    from tests.converters.tokenizer.support.pre_strings import word_strings
+    from tests.converters.tokenizer.support.vectors import read_vectors, some_special
     from tests.support.llama_vocab import LlamaVocab
 
     with GgufFile.open(path) as source:

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import InputError, MobiusError
-from tests.converters.tokenizer.vocab_files import CONTROL, USER_DEFINED, byte_level, sentencepiece
+from tests.converters.tokenizer.support.vocab_files import CONTROL, USER_DEFINED, byte_level, sentencepiece
 
 _PIECES = {"ab": -1.0, "a": -2.0, "b": -3.0, "▁": -4.0}
 

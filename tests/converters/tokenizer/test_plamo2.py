@@ -13,12 +13,11 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.llama_pieces import both, compare
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.test_pre_genai import folder as genai_folder  # noqa: F401
-from tests.converters.tokenizer.vocab_files import NORMAL, UNUSED, write_gguf
-from tests.converters.tokenizer.vocab_kinds import plamo2
+from tests.converters.tokenizer.support.llama_pieces import both, compare
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import NORMAL, UNUSED, write_gguf
+from tests.converters.tokenizer.support.vocab_kinds import plamo2
 from tests.support.llama_library import LlamaError
 from tests.support.llama_vocab import LlamaVocab
 
@@ -169,7 +168,7 @@ def test_byte_names_that_cannot_be_spelled_are_announced(tmp_path: Path) -> None
     assert "for example '<0x41>'" in files.warnings[1]
 
 
-def test_genai_does_not_load_it(genai_folder: Path) -> None:  # noqa: F811
+def test_genai_does_not_load_it(genai_folder: Path) -> None:
     import onnxruntime_genai as og
 
     files = export_tokenizer(plamo2(["ab ab"]))

@@ -8,10 +8,10 @@ from tokenizers import Tokenizer
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS
 from repack.errors import MobiusError
-from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
-from tests.converters.tokenizer.pre_strings import NEWER, around, merges_across_characters, word_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.byte_vocab import ByteVocab, as_text, damaged
+from tests.converters.tokenizer.support.pre_strings import NEWER, around, merges_across_characters, word_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     assert_same_as_llama,
     byte_characters,

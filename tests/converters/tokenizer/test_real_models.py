@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
-from tests.converters.tokenizer.strings import STRINGS
+from tests.converters.tokenizer.support.strings import STRINGS
 from tests.support.llama_vocab import LlamaVocab
 
 pytestmark = pytest.mark.real

@@ -11,8 +11,8 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     UNKNOWN,
     USER_DEFINED,

@@ -10,10 +10,10 @@ from tokenizers import Tokenizer
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.pre_strings import NEWER, word_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vectors import some_special
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.pre_strings import NEWER, word_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vectors import some_special
 from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
 from tests.support.llama_vocab import LlamaVocab
 

@@ -11,12 +11,11 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.pre_strings import NEWER
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.test_pre_genai import folder as genai_folder  # noqa: F401
-from tests.converters.tokenizer.vocab_files import BYTE, NORMAL, assert_same_as_llama
-from tests.converters.tokenizer.vocab_kinds import spaced_bpe
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.pre_strings import NEWER
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import BYTE, NORMAL, assert_same_as_llama
+from tests.converters.tokenizer.support.vocab_kinds import spaced_bpe
 
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))
 TEXTS = [*many_strings(COUNT, special=["<bos>", "<turn|>", "<user>", "<unk>"]), *STRINGS]
@@ -66,7 +65,7 @@ def test_ends_of_texts(tmp_path: Path) -> None:
     assert assert_same_as_llama(metadata, ["ab", ""], tmp_path).bos_token_id == 11
 
 
-def test_genai_does_not_load_it(genai_folder: Path) -> None:  # noqa: F811
+def test_genai_does_not_load_it(genai_folder: Path) -> None:
     import onnxruntime_genai as og
 
     files = export_tokenizer(_metadata(["ab ab"]))

@@ -11,16 +11,16 @@ from converters.tokenizer import export_tokenizer
 from mobius_cli.runtime.pieces import Pieces
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import InputError
-from tests.converters.tokenizer.llama_pieces import both
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.llama_pieces import both
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     USER_DEFINED,
     byte_characters,
     byte_level,
     sentencepiece,
 )
-from tests.converters.tokenizer.vocab_kinds import spaced_bpe, unigram, wordpiece
+from tests.converters.tokenizer.support.vocab_kinds import spaced_bpe, unigram, wordpiece
 
 _SPECIAL = {"<s>": CONTROL, "</s>": CONTROL, "<é>": USER_DEFINED}
 KINDS: dict[str, dict[str, Any]] = {

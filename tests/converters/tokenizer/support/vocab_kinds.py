@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.converters.tokenizer.many_strings import grams
-from tests.converters.tokenizer.vocab_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
+from tests.converters.tokenizer.support.many_strings import grams
+from tests.converters.tokenizer.support.vocab_files import BYTE, CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
 
 
 def _metadata(model: str, types: dict[str, int], **keys: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import TokenizerFiles, export_tokenizer
 from mobius_cli.runtime.pieces import Pieces
-from tests.converters.tokenizer.vocab_files import BYTE, write_gguf
+from tests.converters.tokenizer.support.vocab_files import BYTE, write_gguf
 from tests.support.llama_vocab import LlamaVocab
 
 # llama_detokenize leaves out the space that these kinds put before a text. With the others it also leaves out spaces

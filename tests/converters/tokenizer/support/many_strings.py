@@ -4,7 +4,7 @@ import random
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from tests.converters.tokenizer.strings import STRINGS
+from tests.converters.tokenizer.support.strings import STRINGS
 
 _BY_CATEGORY: dict[str, list[str]] = {}
 for _code in range(1, 0x30000):

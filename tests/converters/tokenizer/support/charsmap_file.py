@@ -1,11 +1,16 @@
-"""Character maps as SentencePiece compiles them: a double array of tries, and the replacements."""
+"""Character maps as SentencePiece compiles them: a double array of tries, and the replacements; and one to try."""
 
+import functools
+import unicodedata
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 _LEAF, _VALUE = 1 << 8, 1 << 31
+
+SINGLES = {"Ａ": "A", "ｃ": "c", "１": "1", "ﬁ": "fi", "①": "1", "…": "...", "㎏": "kg", "\u200b": "", "\u3000": " "}
+SINGLES |= {"\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "½": "1⁄2", "ｶ": "カ", "ﾞ": "\u3099", "Ａ\u030a": "Å"}
 
 
 def compile_charsmap(replacements: Mapping[str, str]) -> NDArray[np.uint8]:
@@ -45,3 +50,21 @@ def _double_array(trie: dict[int, dict]) -> list[int]:
             if byte:
                 waiting.append((place ^ byte, child))
     return [units.get(i, 0) for i in range((max(units) | 255) + 1)]
+
+
+def compositions() -> dict[str, str]:
+    """Letters with marks, written apart in every way, as in the maps of real files."""
+    found = {}
+    for code in [*range(0xC0, 0x250), *range(0x1E00, 0x2000), *range(0x3040, 0x3100), *range(0xAC00, 0xB000)]:
+        letter = chr(code)
+        if unicodedata.normalize("NFC", letter) == letter:
+            found[unicodedata.normalize("NFD", letter)] = letter
+            if " " in (short := unicodedata.decomposition(letter)) and "<" not in short:
+                found["".join(chr(int(part, 16)) for part in short.split())] = letter
+    return {text: letter for text, letter in found.items() if text != letter}
+
+
+@functools.cache
+def composing_charsmap() -> NDArray[np.uint8]:
+    """The map of the single characters and of the compositions."""
+    return compile_charsmap(SINGLES | compositions())

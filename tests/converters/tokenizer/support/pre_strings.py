@@ -5,8 +5,8 @@ import random
 import unicodedata
 from collections.abc import Sequence
 
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.vocab_files import byte_characters
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.vocab_files import byte_characters
 
 # llama.cpp has the categories of Unicode 15, the `tokenizers` library those of Unicode 16. To llama.cpp these letters,
 # marks, digits, punctuation and symbols are characters without a category. No expression can say that in a form that
