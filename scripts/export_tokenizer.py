@@ -12,8 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from converters.sources.gguf.file import GgufFile
-from converters.tokenizer import export_tokenizer
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
 def peak_memory() -> float:
@@ -26,6 +25,9 @@ def peak_memory() -> float:
 
 
 def main() -> None:
+    from converters.sources.gguf.file import GgufFile
+    from converters.tokenizer import export_tokenizer
+
     source, destination = map(Path, sys.argv[1:])
     start = time.perf_counter()
     with GgufFile.open(source) as file:
