@@ -1,21 +1,21 @@
 """The conversion itself: a plan becomes a folder."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from converters.folder import configs as genai
+from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
-from converters.folder.writer import DATA, MANIFEST, MODEL, OnTensor, files_in, new_folder, write_json
-from converters.origin import origins, recall_roundings, tokenizer_of
+from converters.folder.source_file import SourceFile
+from converters.folder.writer import DATA, MODEL, OnTensor, files_in, new_folder, write_json
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer
+from converters.version import PRODUCER, tool_version
 from converters.weights.records import Rounding, sum_roundings
-
-PRODUCER = "mobius-cli"
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,6 @@ class Result:
         return self.files[MODEL] + self.files[DATA]
 
 
-def tool_version() -> str:
-    """Version of this tool, or "unknown" when it runs uninstalled."""
-    try:
-        return version(PRODUCER)
-    except PackageNotFoundError:
-        return "unknown"
-
-
 def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: OnTensor | None = None) -> Result:
     """Write the model folder.
 
@@ -54,17 +46,18 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         MobiusError: something in the weights or the tokenizer cannot be kept, or the disk is full.
     """
     with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
-        hashing = pool.submit(origins, plan.source)
-        tokens = tokenizer_of(plan.source)
+        hashing = pool.submit(plan.source.provenance)
+        tokens = plan.source.tokenizer()
         write_tokenizer(work, tokens)
         write_json(work / "genai_config.json", genai.genai_config(plan, tokens))
         write_json(work / "config.json", genai.hugging_face_config(plan, tokens))
         write_json(work / "generation_config.json", genai.generation_config(tokens))
         parts = hashing.result()
-        _write_model(plan, work, parts[0]["sha256"], on_tensor)
-        recall_roundings(plan)
+        _write_model(plan, work, parts[0].sha256, on_tensor)
+        _recall_roundings(plan)
         files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
-        write_json(work / MANIFEST, _manifest(plan, parts, tokens, files))
+        manifest = _manifest(plan, parts, tokens, files)
+        write_json(work / MANIFEST, manifest.as_dict())
         files[MANIFEST] = (work / MANIFEST).stat().st_size
     return Result(
         destination,
@@ -91,25 +84,36 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
 
 
-def _manifest(plan: Plan, parts: list[dict[str, Any]], tokens: TokenizerFiles, files: dict[str, int]) -> dict[str, Any]:
+def _recall_roundings(plan: Plan) -> None:
+    """Report what was rounded when the source was made: its numbers do not tell any more."""
+    for name, known in plan.source.rounded.items():
+        found = plan.weights.records[name].roundings
+        for kind, rounding in known.items():
+            if rounding.rounded and kind in found:
+                found[kind] = replace(rounding, count=found[kind].count)
+
+
+def _manifest(plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, files: dict[str, int]) -> Manifest:
     names = ("gguf", "numpy", "onnx", "onnx-ir")
-    return {
-        "format": 1,
-        "tool": {"name": PRODUCER, "version": tool_version(), "packages": {n: version(n) for n in names}},
-        "source": parts,
-        "target": {
-            "name": plan.target.name,
-            "dtype": plan.target.dtype,
-            "storage": plan.target.storage,
-            "accuracy_level": plan.target.accuracy_level,
-            "dequantize": plan.target.dequantize,
-            "quant_format": plan.target.quant_format,
-            "context_length": plan.context_length,
-        },
-        "metadata": kept_metadata(plan.source.metadata),
-        "tokenizer": token_ids(tokens),
-        "spec": plan.spec.as_dict(),
-        "warnings": list(plan.warnings),
-        "tensors": [r.as_dict() for r in plan.weights.records.values()],
-        "files": files,
-    }
+    target = plan.target
+    return Manifest(
+        tool=Tool(PRODUCER, tool_version(), {name: version(name) for name in names}),
+        source=tuple(parts),
+        target=TargetRecord(
+            name=target.name,
+            dtype=target.dtype,
+            storage=target.storage,
+            accuracy_level=target.accuracy_level,
+            dequantize=target.dequantize,
+            quant_format=target.quant_format,
+            context_length=plan.context_length,
+            norms_heads=plan.norms_heads,
+        ),
+        metadata=kept_metadata(plan.source.metadata),
+        tokenizer=TokenizerRecord.from_dict(token_ids(tokens)),
+        spec=plan.spec.as_dict(),
+        states=plan.states,
+        warnings=plan.warnings,
+        tensors=tuple(plan.weights.records.values()),
+        files=files,
+    )

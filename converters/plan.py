@@ -3,10 +3,12 @@
 from dataclasses import dataclass, replace
 
 from converters.archs.describe import describe
-from converters.blocks.context import Builder
+from converters.blocks.context import Build
 from converters.blocks.decoder import build_decoder
+from converters.graph.context import GraphContext
 from converters.graph.graph import Graph
-from converters.sources.onnx_folder.folder import ModelFolder
+from converters.graph.states import State
+from converters.operators import OPERATOR_SETS
 from converters.sources.source import Source
 from converters.spec import ModelSpec
 from converters.target import Target
@@ -17,7 +19,10 @@ from repack.errors import MobiusError
 
 @dataclass(frozen=True)
 class Plan:
-    """A described model, its finished graph with unread weights, and what the user should know."""
+    """A described model, its finished graph with unread weights, and what the user should know.
+
+    `states` are those of the graph in order; `norms_heads`: its attention operator norms q and k itself.
+    """
 
     source: Source
     spec: ModelSpec
@@ -25,6 +30,8 @@ class Plan:
     context_length: int
     graph: Graph
     weights: Weights
+    states: tuple[State, ...]
+    norms_heads: bool
     warnings: tuple[str, ...]
 
     @property
@@ -39,8 +46,7 @@ def make_plan(source: Source, target: Target, context_length: int | None = None)
     Raises:
         MobiusError: anything that cannot be converted exactly as the file says.
     """
-    if isinstance(source, ModelFolder):
-        source.check_target(target)
+    _check_source(source, target)
     spec, warnings = describe(source)
     _check_vocabulary(source, spec)
     context = choose_context(spec, target, context_length)
@@ -49,16 +55,18 @@ def make_plan(source: Source, target: Target, context_length: int | None = None)
             f"context limited to {context} of the model's {spec.context_length} tokens"
             f" (tables and cache are made for it); --context-length {spec.context_length} lifts this"
         )
-    graph = Graph(spec.architecture, target.opset)
-    weights = Weights(source, graph, target, spec.ignored)
-    build_decoder(Builder(graph, weights, spec, target, context))
+    operators = OPERATOR_SETS[target.operators]
+    graph = Graph(spec.architecture, operators.opset)
+    c = GraphContext(graph, target, operators, context)
+    weights = Weights(source, c, spec.ignored)
+    build_decoder(Build(c, spec, weights))
     if weights.ignored:
         shown = ", ".join(weights.ignored[:3]) + (", ..." if len(weights.ignored) > 3 else "")
         warnings.append(f"{len(weights.ignored)} tensor(s) are not used, as in llama.cpp: {shown}")
     if aside := weights.set_aside("input_scale"):
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
-    return Plan(source, spec, target, context, graph, weights, tuple(warnings))
+    return Plan(source, spec, target, context, graph, weights, tuple(c.states), c.norms_heads, tuple(warnings))
 
 
 def measure_roundings(plan: Plan) -> dict[str, Rounding]:
@@ -89,14 +97,24 @@ def choose_context(spec: ModelSpec, target: Target, asked: int | None) -> int:
     return asked
 
 
-def _check_vocabulary(source: Source, spec: ModelSpec) -> None:
-    if isinstance(source, ModelFolder):  # checked when it was written
-        return
-    key = "tokenizer.ggml.tokens"
-    count = source.metadata.array_length(key) if key in source.metadata else spec.vocab
-    if count != spec.vocab:  # llama.cpp stops here too
+def _check_source(source: Source, target: Target) -> None:
+    """Refuse what would need the file's own blocks, or would round a second time."""
+    if target.storage != "fast" and not source.has_blocks:
+        raise MobiusError(f"--storage {target.storage} needs the blocks of the GGUF, which the folder has not",
+                          f"convert {source.path.name} itself")  # fmt: skip
+    if source.rounded and (target.dtype != "float32" or target.dequantize):
+        first = next(iter(source.rounded))
         raise MobiusError(
-            f"{key} has {count} tokens, but token_embd.weight {spec.vocab} rows",
+            f"the folder holds rounded numbers, such as of {first}: they must not be rounded again",
+            f"convert {source.path.name} itself, or rewrite to a quantized float32 model",
+        )
+
+
+def _check_vocabulary(source: Source, spec: ModelSpec) -> None:
+    count = source.token_count
+    if count is not None and count != spec.vocab:  # llama.cpp stops here too
+        raise MobiusError(
+            f"tokenizer.ggml.tokens has {count} tokens, but token_embd.weight {spec.vocab} rows",
             "the metadata and the tensors contradict each other; the file is not convertible as it is",
         )
 

@@ -27,7 +27,6 @@ class Target:
     dtypes: dict[str, str]  # activation types that work, and a reason for each that does not
     dtype: str  # activation type of the graph
     accuracy_level: int  # of MatMulNBits: 4 = int8 activations, 0 = float activations
-    head_dim_multiple: int  # what GroupQueryAttention demands
     stack_projections: bool  # q, k, v as one product where their types allow: fewer kernels
     stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
     norms_heads: bool  # GroupQueryAttention norms q and k itself
@@ -35,8 +34,7 @@ class Target:
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
-    opset: int = 21  # first with 4-bit Cast and blocked DequantizeLinear; onnxruntime-genai writes the same
-    standard: bool = False  # operators of ONNX only: none of com.microsoft, and a cache that grows
+    operators: str = "ort"  # the operator set, by its name in converters.operators
     storage: str = "fast"
     quant_format: str = "matmulnbits"  # how a quantized matrix stands in the graph
     quant_formats: dict[str, str] = field(default_factory=lambda: dict.fromkeys(FORMATS, ""))  # as `dtypes`
@@ -57,13 +55,11 @@ TARGETS: dict[str, Target] = {
         dtypes=CPU_DTYPES,
         dtype="float32",
         accuracy_level=4,
-        head_dim_multiple=1,
         stack_projections=False,
         stack_gate_up=False,
         norms_heads=False,
         context_cap=8192,
-        opset=23,  # the first with Attention, RotaryEmbedding and RMSNormalization
-        standard=True,
+        operators="onnx",
         quant_format="qdq",
         quant_formats={
             "qdq": "",
@@ -78,7 +74,6 @@ TARGETS: dict[str, Target] = {
         dtypes=CPU_DTYPES,
         dtype="float32",
         accuracy_level=4,
-        head_dim_multiple=8,
         stack_projections=True,
         stack_gate_up=False,
         norms_heads=False,
@@ -96,7 +91,6 @@ TARGETS: dict[str, Target] = {
         },
         dtype="float16",
         accuracy_level=0,
-        head_dim_multiple=8,
         stack_projections=True,
         stack_gate_up=True,
         norms_heads=True,

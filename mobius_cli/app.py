@@ -1,15 +1,14 @@
 """The command line: each command is a function here and a module of its own that is imported when it runs."""
 
 import signal
-from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from mobius_cli import bench_options as of_bench
 from mobius_cli import options as opt
-from mobius_cli import tokenize_options as of_tokenize
+from mobius_cli.commands.bench import options as of_bench
+from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
 from mobius_cli.output import Output
 
@@ -25,7 +24,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from converters.pipeline import tool_version
+        from converters.version import tool_version
 
         typer.echo(f"mobius {tool_version()}")
         raise typer.Exit
@@ -43,21 +42,20 @@ def root(
 @app.command()
 @reported
 def inspect(
-    model: opt.Model,
+    model: opt.Inspected,
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
-    storage: opt.Storage = "fast",
+    storage: opt.Storage = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Show what a GGUF file is, what each tensor becomes, and the size to expect."""
-    from converters.target import choose_target
-    from mobius_cli.commands.inspect import inspect_model
+    """Show what a GGUF file is, what each tensor becomes, and the size to expect; or what a converted folder is."""
+    from mobius_cli.commands.inspect.inspect import Choices, inspect_model
 
-    target = choose_target(ep, dtype=dtype, storage=storage, dequantize=dequantize, quant_format=quant_format)
-    if not inspect_model(model, target, Output(as_json), every_tensor=tensors):
+    choices = Choices(ep, dtype, storage, dequantize, quant_format)
+    if not inspect_model(model, choices, Output(as_json), every_tensor=tensors):
         raise typer.Exit(1)
 
 
@@ -68,7 +66,7 @@ def convert(
     output: opt.NewFolder = None,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
-    storage: opt.Storage = "fast",
+    storage: opt.Storage = None,
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,
@@ -90,25 +88,10 @@ def convert(
 
 @app.command()
 @reported
-def build(
-    gguf: Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)],
-    keep_quantized: opt.KeepQuantized = False,
-    ep: opt.Ep = None,
-    dtype: opt.Dtype = None,
-    storage: opt.Storage = "fast",
-    accuracy_level: opt.AccuracyLevel = None,
-    dequantize: opt.Dequantize = False,
-    quant_format: opt.QuantFormat = None,
-    context_length: opt.ContextLength = None,
-    force: opt.Force = False,
-    as_json: opt.Json = False,
-) -> None:
+@opt.like(convert, model=opt.BuildGguf, output=opt.BuildFolder)
+def build(**options: Any) -> None:
     """Same as `convert`, in the spelling of the other mobius."""
-    convert(
-        gguf, output, ep, dtype, storage, accuracy_level, dequantize, quant_format, keep_quantized, context_length,
-        force, as_json,
-    )  # fmt: skip
+    convert(**options)
 
 
 @app.command()
@@ -134,28 +117,15 @@ def run(
 @reported
 def verify(
     folder: opt.Folder,
-    gguf: Annotated[
-        Path | None, typer.Option("--gguf", help="The GGUF file, for llama.cpp.", show_default=False)
-    ] = None,
-    reference: Annotated[
-        Path | None,
-        typer.Option("--reference", help="Compare with a saved run of llama.cpp.", show_default=False),
-    ] = None,
-    write_reference: Annotated[
-        Path | None, typer.Option("--write-reference", help="Save llama.cpp's run.", show_default=False)
-    ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Float activations on both sides; tokens must be identical.")
-    ] = False,
-    prompt: Annotated[
-        list[str] | None, typer.Option("--prompt", "-p", help="Instead of the default prompts; repeatable.")
-    ] = None,
-    prompt_file: Annotated[
-        Path | None, typer.Option("--prompt-file", help="One prompt a line.", show_default=False)
-    ] = None,
-    tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Tokens per prompt.")] = 64,
-    text: Annotated[Path | None, typer.Option(help="Perplexity and KL over this text.", show_default=False)] = None,
-    text_tokens: Annotated[int, typer.Option("--text-tokens", min=16, help="The first so many tokens of it.")] = 256,
+    gguf: of_verify.Gguf = None,
+    reference: of_verify.Saved = None,
+    write_reference: of_verify.WriteReference = None,
+    exact: of_verify.Exact = False,
+    prompt: of_verify.Prompts = None,
+    prompt_file: of_verify.PromptFile = None,
+    tokens: of_verify.Tokens = 64,
+    text: of_verify.Text = None,
+    text_tokens: of_verify.TextTokens = 256,
     llama_server: opt.LlamaServer = None,
     ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
@@ -188,11 +158,8 @@ def bench(
     threads: of_bench.Threads = 2,
 ) -> None:
     """Measure prompt and generation speed, in llama-bench's columns, engines in alternation."""
-    from mobius_cli.commands.bench.formats import FORMATS
     from mobius_cli.commands.bench.rows import all_tests
 
-    if output not in FORMATS:
-        raise typer.BadParameter(f"-o {output!r} is not one of: {', '.join(FORMATS)}")
     tests = all_tests(opt.numbers(prompt), opt.numbers(generate), opt.numbers(depth))
     if not tests:
         raise typer.BadParameter("nothing to measure: give -p or -n")
@@ -204,15 +171,15 @@ def bench(
     )  # fmt: skip
 
 
-@app.command(help=of_tokenize.HELP)
+@app.command(help=opt.TOKENIZE_HELP)
 @reported
 def tokenize(
-    model: of_tokenize.Model,
-    text: of_tokenize.Text,
-    plain: of_tokenize.Plain = False,
-    compare: of_tokenize.Compare = False,
-    gguf: of_tokenize.Gguf = None,
-    llama_server: of_tokenize.LlamaServer = None,
+    model: opt.Tokenized,
+    text: opt.Text,
+    plain: opt.Plain = False,
+    compare: opt.Compare = False,
+    gguf: opt.ComparedGguf = None,
+    llama_server: opt.ModelServer = None,
     as_json: opt.Json = False,
 ) -> None:
     """Print the token ids of a text, and the piece of text that each stands for."""

@@ -1,11 +1,19 @@
-"""Options that several commands share, spelled once."""
+"""Options that several commands share, spelled once, those of small commands, and how some values are read."""
 
+import inspect
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-Model = Annotated[Path, typer.Argument(help="A GGUF file; any part of a split one.", show_default=False)]
+Inspected = Annotated[
+    Path,
+    typer.Argument(
+        help="A GGUF file, any part of a split one; or a folder that `mobius convert` wrote.", show_default=False
+    ),
+]
 Input = Annotated[
     Path, typer.Argument(help="A GGUF file, or a folder that `mobius convert` wrote from one.", show_default=False)
 ]
@@ -33,8 +41,11 @@ Dtype = Annotated[
     ),
 ]
 Storage = Annotated[
-    str,
-    typer.Option(help="fast: the operators' inputs, quick to load. small: as the GGUF stores them, unfolded at load."),
+    str | None,
+    typer.Option(
+        help="fast: the operators' inputs, quick to load. small: as the GGUF stores them, unfolded at load.",
+        show_default="fast",
+    ),
 ]
 AccuracyLevel = Annotated[
     int | None,
@@ -68,6 +79,54 @@ LlamaServer = Annotated[
 ]
 Threads = Annotated[int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.")]
 
+# `mobius build`: what `convert` takes without a name
+BuildGguf = Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)]
+BuildFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)]
+
+# `mobius tokenize`
+TOKENIZE_HELP = """Print the token ids of a text, and the piece of text that each stands for.
+
+With a folder, those of its tokenizer; with a GGUF file, those that its folder would give. Special tokens written in
+the text are recognized, and the tokens that the model wants around a text are added, as `verify` and llama.cpp do.
+
+--compare asks llama.cpp too (llama-server, on the GGUF file), and exits with 1 at a difference.
+"""
+Tokenized = Annotated[
+    Path, typer.Argument(help="A folder that `mobius convert` wrote, or a GGUF file.", show_default=False)
+]
+Text = Annotated[str, typer.Argument(help="The text; - reads it from stdin, as it is.", show_default=False)]
+Plain = Annotated[bool, typer.Option("--plain", help="Without the tokens around the text, such as BOS.")]
+Compare = Annotated[bool, typer.Option("--compare", help="Ask llama.cpp too.")]
+ComparedGguf = Annotated[
+    Path | None, typer.Option("--gguf", help="The GGUF file of the folder, for --compare.", show_default=False)
+]
+ModelServer = Annotated[
+    str | None,
+    typer.Option("--llama-server", help="Its path, or the URL of one that runs with this model.", show_default=False),
+]
+
+Command = Callable[..., None]
+
+
+def like(command: Command, **changed: Any) -> Callable[[Command], Command]:
+    """Give a function of `**options` the parameters of another command.
+
+    Args:
+        command: the other command.
+        changed: annotations of parameters that are spelled otherwise here; these must be given by the user.
+    """
+    given = inspect.signature(command)
+    parameters = [
+        p.replace(annotation=changed[p.name], default=p.empty) if p.name in changed else p
+        for p in given.parameters.values()
+    ]
+
+    def decorated(function: Command) -> Command:
+        function.__signature__ = given.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return function
+
+    return decorated
+
 
 def numbers(text: str) -> list[int]:
     """Whole numbers separated by commas.
@@ -82,3 +141,20 @@ def numbers(text: str) -> list[int]:
     if any(n < 0 for n in found):
         raise typer.BadParameter(f"{text!r}: whole numbers separated by commas are wanted")
     return found
+
+
+def given_text(argument: str) -> str:
+    """A text argument as it is: the text itself, or - for standard input.
+
+    Raises:
+        InputError: it is not valid UTF-8.
+    """
+    from repack.errors import InputError
+
+    try:
+        text = sys.stdin.buffer.read().decode() if argument == "-" else argument
+        text.encode()  # arguments that are not valid have lone surrogates
+    except UnicodeError as error:
+        place = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
+        raise InputError(f"the text is not valid UTF-8{place}", "give it as UTF-8") from None
+    return text

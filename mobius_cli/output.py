@@ -2,10 +2,15 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from converters.weights.records import Rounding
+
+GAP = "   "  # between columns
 Advance = Callable[[int, str], None]  # moves a progress bar by so many bytes, showing a name
 
 
@@ -39,18 +44,14 @@ class Output:
         """A plain table on stdout; `right` are the indices of right-aligned columns."""
         if self.as_json:
             return
-        from rich.box import SIMPLE_HEAD
-        from rich.console import Console
-        from rich.table import Table
-
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for index, column in enumerate(columns):
-            table.add_column(column, justify="right" if index in right else "left", no_wrap=True)
-        for row in rows:
-            table.add_row(*row)
-        # A pipe has no width: never fold there, so that scripts see whole names.
-        width = None if sys.stdout.isatty() else 240
-        Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+        lines = [[_shown(cell) for cell in line] for line in (columns, *rows)]
+        widths = [max(_width(line[i]) for line in lines) for i in range(len(columns))]
+        printed = [_line(line, widths, right) for line in lines]
+        # Written in one go, and not cut to the width of a terminal: whole names matter more than columns.
+        rule = "─" if (sys.stdout.encoding or "").lower().startswith("utf") else "-"
+        under = " " + rule * (sum(widths) + len(GAP) * (len(widths) - 1))
+        sys.stdout.write("\n".join(["", printed[0], under, *printed[1:], "", ""]))
+        sys.stdout.flush()
 
     @contextmanager
     def progress(self, label: str, total: int) -> Iterator[Advance]:
@@ -69,6 +70,40 @@ class Output:
                 bar.update(task, advance=step, description=f"{label} {text}".strip())
 
             yield advance
+
+
+def _shown(cell: str) -> str:
+    """A cell in one line."""
+    return "".join(c if c.isprintable() else " " for c in cell)
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
+    return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
+    padded = []
+    for index, (cell, width) in enumerate(zip(cells, widths, strict=True)):
+        space = " " * (width - _width(cell))
+        padded.append(space + cell if index in right else cell + space)
+    return f" {GAP.join(padded)}".rstrip()
+
+
+def rounding_lines(roundings: Mapping[str, "Rounding"]) -> list[str]:
+    """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
+    if not any(r.rounded for r in roundings.values()):
+        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
+    lines = []
+    for kind, r in roundings.items():
+        line = f"{kind}s: exact"
+        if r.rounded:
+            line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
+        if r.flushed_to_zero or r.subnormal:
+            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
+        lines.append(line)
+    return lines
 
 
 def megabytes(size: int) -> str:

@@ -1,4 +1,4 @@
-"""Bit arrangements shared by several types. All arrays are uint8 with blocks along axis 0."""
+"""Bit arrangements shared by several types, and plain floats. All arrays are uint8 with blocks along axis 0."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +13,14 @@ F16 = npt.NDArray[np.float16]
 def float16(raw: U8) -> F16:
     """Little-endian float16 fields: uint8 [n, 2 k] -> float16 [n, k]."""
     return np.ascontiguousarray(raw).view("<f2")
+
+
+def read_floats(raw: U8, type_name: str) -> npt.NDArray[np.float32]:
+    """F32, F16 and BF16 as float32, into which all three widen exactly: uint8 [rows, bytes] -> [rows, columns]."""
+    if type_name == "BF16":  # the upper half of a float32
+        return (np.ascontiguousarray(raw).view("<u2").astype(np.uint32) << 16).view(np.float32)
+    kind = {"F32": "<f4", "F16": "<f2"}[type_name]
+    return np.ascontiguousarray(raw).view(kind).astype(np.float32)
 
 
 def halves(raw: U8, run: int) -> U8:

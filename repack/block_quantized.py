@@ -1,5 +1,6 @@
 """A quantized matrix in the form in which operators take it, and its layout, known before any data is read."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,25 +11,29 @@ import numpy.typing as npt
 from repack.bits import U8, pair_unpack
 from repack.errors import MobiusError
 from repack.ops import NumpyOps
-from repack.quant_type import Grid, QuantType
+from repack.quant_type import BlockShape, QuantType
 
 F64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Shapes of a quantized matrix [rows, columns]: weight = scale * (code - 2**(bits-1)) + offset."""
+    """Shapes of a quantized matrix [rows, columns]: weight = scale * (code - 2**(bits-1)) + offset.
+
+    `float16_scale`: float16 holds every scale as it is.
+    """
 
     bits: int
     block_size: int
     rows: int
     columns: int
     has_offset: bool
+    float16_scale: bool = False
 
     @property
-    def grid(self) -> Grid:
+    def block_shape(self) -> BlockShape:
         """Rows and operator blocks per row."""
-        return Grid(self.rows, self.columns // self.block_size)
+        return BlockShape(self.rows, self.columns // self.block_size)
 
     @property
     def code_bytes(self) -> int:
@@ -52,29 +57,34 @@ class ExtractedPlanes(Mapping[str, Any]):
         return len(self._quant.planes)
 
 
-@dataclass(frozen=True)
-class BlockQuantized:
-    """A quantized matrix: `raw` is uint8 [rows, bytes of a row] of GGUF blocks of type `quant`."""
+class BlockMatrix(ABC):
+    """What operators need of a quantized matrix, whatever file it stands in; nothing is read before it is asked for.
 
-    quant: QuantType
+    A source whose blocks have integer zero points, or columns in another order, says so here, and what cannot honour
+    that refuses.
+    """
+
     layout: Layout
-    raw: U8
 
+    @abstractmethod
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
-        codes: U8 = self.quant.codes(NumpyOps(), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
-        return codes
 
+    @abstractmethod
     def scale(self) -> F64:
-        """Float64 [rows, blocks]: products of stored numbers, exact."""
-        result: F64 = self.quant.scale(NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
-        return result
+        """Float64 [rows, blocks], exact."""
 
+    @abstractmethod
     def offset(self) -> F64:
-        """Float64 [rows, blocks], exact; only for types that have one."""
-        assert self.quant.offset is not None
-        result: F64 = self.quant.offset(NumpyOps(np.float64), ExtractedPlanes(self.quant, self.raw), self.layout.grid)
-        return result
+        """Float64 [rows, blocks], exact; only where the layout has offsets."""
+
+    def zero_points(self) -> U8 | None:
+        """Integer zero points uint8 [rows, blocks]; None: 2**(bits - 1) everywhere."""
+        return None
+
+    def column_order(self) -> npt.NDArray[np.intp] | None:
+        """Which column of the product's input each stored column belongs to; None: its own."""
+        return None
 
     def dequantize(self) -> npt.NDArray[np.float32]:
         """Float32 [rows, columns]: the formula in float64, rounded once; equals `gguf.dequantize` bit for bit."""
@@ -83,9 +93,45 @@ class BlockQuantized:
         weights = values.astype(np.float64)
         weights -= 2 ** (self.layout.bits - 1)
         weights *= self.scale()[..., None]
-        if self.quant.offset is not None:
+        if self.layout.has_offset:
             weights += self.offset()[..., None]
         return weights.astype(np.float32).reshape(self.layout.rows, self.layout.columns)
+
+
+@dataclass(frozen=True)
+class BlockQuantized(BlockMatrix):
+    """A matrix in GGUF blocks of type `quant`: `raw` is uint8 [rows, bytes of a row], `order` picks its rows."""
+
+    quant: QuantType
+    layout: Layout
+    raw: U8
+    order: npt.NDArray[np.intp] | None = None
+
+    @property
+    def rows(self) -> U8:
+        """The blocks, rows in order."""
+        return self.raw if self.order is None else self.raw[self.order]
+
+    @property
+    def planes(self) -> ExtractedPlanes:
+        """The type's planes of these rows."""
+        return ExtractedPlanes(self.quant, self.rows)
+
+    def codes(self) -> U8:
+        """uint8 [rows, blocks, block_size * bits / 8]."""
+        codes: U8 = self.quant.codes(NumpyOps(), self.planes, self.layout.block_shape)
+        return codes
+
+    def scale(self) -> F64:
+        """Float64 [rows, blocks]: products of stored numbers, exact."""
+        result: F64 = self.quant.scale(NumpyOps(np.float64), self.planes, self.layout.block_shape)
+        return result
+
+    def offset(self) -> F64:
+        """Float64 [rows, blocks], exact; only for types that have one."""
+        assert self.quant.offset is not None
+        result: F64 = self.quant.offset(NumpyOps(np.float64), self.planes, self.layout.block_shape)
+        return result
 
 
 def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:
@@ -100,4 +146,5 @@ def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:
             f"{where}: rows of {columns} weights are not a multiple of the {quant.name} block of {block}",
             "the file is damaged or made by an unusual tool: download it again",
         )
-    return Layout(quant.bits, quant.block_size, rows, columns, quant.offset is not None)
+    has_offset, float16_scale = quant.offset is not None, quant.float16_scale is not None
+    return Layout(quant.bits, quant.block_size, rows, columns, has_offset, float16_scale)

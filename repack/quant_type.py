@@ -8,8 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from repack.bits import U8
-from repack.block_sizes import BLOCK_SIZES
+from repack.ggml_types import GGML_TYPES
 from repack.ops import Ops
+
+# Weights and bytes of one block of every GGUF type, by ggml name.
+BLOCK_SIZES: dict[str, tuple[int, int]] = {name: (kind.weights, kind.size) for name, kind in GGML_TYPES.items()}
+
+
+def bits_in_file(type_name: str) -> float:
+    """Bits per weight of a GGUF type, as the file stores it."""
+    weights, nbytes = BLOCK_SIZES[type_name]
+    return 8 * nbytes / weights
 
 
 @dataclass(frozen=True)
@@ -30,7 +39,7 @@ class Plane:
 
 
 @dataclass(frozen=True)
-class Grid:
+class BlockShape:
     """Shape of a quantized matrix: `rows` rows of `blocks` operator blocks."""
 
     rows: int
@@ -38,7 +47,7 @@ class Grid:
 
 
 Planes = Mapping[str, Any]
-Decoder = Callable[[Ops[Any], Planes, Grid], Any]
+Decoder = Callable[[Ops[Any], Planes, BlockShape], Any]
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,19 @@ class QuantType:
     def gguf_block(self) -> tuple[int, int]:
         """Weights and bytes of one GGUF block."""
         return BLOCK_SIZES[self.name]
+
+    def bits_stored(self, storage: str) -> float:
+        """Bits per weight in a float32 graph: `small` holds planes, `fast` the operator's codes, scales and offsets."""
+        if storage == "small":
+            return 8 * sum(p.nbytes for p in self.planes.values()) / self.gguf_block[0]
+        scale_bits = 16 if self.float16_scale else 32
+        offset_bits = 32 if self.offset is not None else 0
+        return self.bits + (scale_bits + offset_bits) / self.block_size
+
+    @property
+    def bits_in_memory(self) -> float:
+        """Bits per weight that the operators read on a float32 graph: codes, float32 scales and offsets."""
+        return self.bits + 32 * (1 + (self.offset is not None)) / self.block_size
 
     def extract(self, plane: str, raw: U8) -> npt.NDArray[Any]:
         """One plane of rows of blocks: uint8 [rows, row_bytes] -> [rows, GGUF blocks in a row, count]."""

@@ -1,8 +1,8 @@
 """Lookup tables: codebooks and grids of the `gguf` package, in the form in which decoders gather them."""
 
 from functools import cache
+from typing import Any
 
-import gguf.quants
 import numpy as np
 import numpy.typing as npt
 
@@ -11,13 +11,20 @@ from repack.bits import U8, bit_table, pair_pack
 F32 = npt.NDArray[np.float32]
 
 
+def _theirs(type_name: str) -> Any:
+    """What the `gguf` package has for a type; imported late, because that takes long and few types need it."""
+    import gguf.quants
+
+    return getattr(gguf.quants, type_name)
+
+
 @cache
 def codebook(type_name: str) -> U8:
     """[65536, 4]: a word of four indices -> four table values + 128, for types with 16 values.
 
     Four at a time, because what a session gathers with must be int32: this keeps that at a byte per weight.
     """
-    values = (np.array(getattr(gguf.quants, type_name).kvalues, np.int16) + 128).astype(np.uint8)
+    values = (np.array(_theirs(type_name).kvalues, np.int16) + 128).astype(np.uint8)
     word = np.arange(65536)
     return values[np.stack([(word >> shift) & 15 for shift in (0, 4, 8, 12)], axis=1)]
 
@@ -25,7 +32,7 @@ def codebook(type_name: str) -> U8:
 @cache
 def grid(type_name: str) -> npt.NDArray[np.int16]:
     """The grid of an IQ type: int16 [entries, 4 or 8]."""
-    kind = getattr(gguf.quants, type_name)
+    kind = _theirs(type_name)
     kind.init_grid()
     return np.asarray(kind.grid, np.int16).reshape(kind.grid_shape)
 
@@ -59,7 +66,7 @@ def sign_factors() -> U8:
 @cache
 def even_sign_factors() -> U8:
     """[128, 2, 4]: as `sign_factors`, from 7 bits whose eighth makes the number of minus signs even."""
-    signs = np.frombuffer(gguf.quants.IQ2_XXS.ksigns, np.uint8)
+    signs = np.frombuffer(_theirs("IQ2_XXS").ksigns, np.uint8)
     return sign_factors()[signs]
 
 
@@ -81,10 +88,10 @@ def trits() -> U8:
 def e8m0_halves() -> F32:
     """[256]: MXFP4's exponent byte -> half of the power of two, because its codes are doubled."""
     byte = np.arange(256, dtype=np.uint32)
-    return np.asarray(gguf.quants.MXFP4.e8m0_to_fp32_half(byte), np.float32)
+    return np.asarray(_theirs("MXFP4").e8m0_to_fp32_half(byte), np.float32)
 
 
 @cache
 def ue4m3_halves() -> F32:
     """[256]: NVFP4's scale byte -> half of its value, because its codes are doubled."""
-    return np.asarray(gguf.quants.NVFP4.ue4m3_to_fp32(np.arange(256, dtype=np.uint8)), np.float32)
+    return np.asarray(_theirs("NVFP4").ue4m3_to_fp32(np.arange(256, dtype=np.uint8)), np.float32)

@@ -3,9 +3,9 @@
 
 usage: python scripts/arch_matrix.py [ARCHITECTURE ...]
 
-Tiny random models of every variant that tests/arch_cases names: logits of a 48-token prompt at every position, at once
-and with 16 cached steps, on targets "cpu" and "onnx" with float activations, against llama.cpp with a float32 cache.
-With names, only these are run and only their entries change.
+Tiny random models of every variant that tests/support/arch_cases names: logits of a 48-token prompt at every position,
+at once and with 16 cached steps, on targets "cpu" and "onnx" with float activations, against llama.cpp with a float32
+cache. With names, only these are run and only their entries change.
 """
 
 import json

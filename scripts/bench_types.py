@@ -39,13 +39,13 @@ print(time.perf_counter() - start, peak() - base)
 
 def write_matrices(name: str, folder: Path, storage: str, count: int, plain: bool = False) -> Path:
     """A graph of `count` matrices of one type, each multiplied with the same input."""
-    from converters.blocks.context import Builder
-    from converters.blocks.linear import product
+    from converters.graph.context import GraphContext
     from converters.graph.graph import Graph
     from converters.graph.onnx_file import write_graph
-    from converters.spec import ModelSpec, Norm
+    from converters.operators import OPERATOR_SETS
     from converters.target import choose_target
-    from converters.weights.matmulnbits import Part, emit_quantized
+    from converters.weights.matmulnbits import MatMulNBits
+    from converters.weights.matrix import StoredRows
     from converters.weights.records import TensorRecord
     from repack.block_quantized import BlockQuantized, layout_of
     from repack.registry import QUANT_TYPES
@@ -58,14 +58,14 @@ def write_matrices(name: str, folder: Path, storage: str, count: int, plain: boo
     rng = np.random.default_rng(0)
     raw = rng.integers(0, 64, (SIZE, SIZE // weights * size), dtype=np.uint8)  # small bytes: finite scales
     target, graph = choose_target("cpu", storage=storage), Graph("bench")
-    builder = Builder(graph, None, ModelSpec("", "", 1, 1, 1, Norm("rms", 1e-5), ()), target, 1)  # type: ignore[arg-type]
+    context = GraphContext(graph, target, OPERATOR_SETS[target.operators], 1)
     x = graph.input("x", "float32", ("tokens", SIZE))
     for index in range(count):
         record = TensorRecord(f"w{index}", name, (SIZE, SIZE), raw.nbytes)
-        part = Part(record, layout, lambda: BlockQuantized(quant, layout, raw))
-        matrix = emit_quantized(graph, f"w{index}", quant, [part], target)
+        part = StoredRows(record, layout, lambda: BlockQuantized(quant, layout, raw))
+        matrix = MatMulNBits().emit(context, f"w{index}", [part], gathered=False)
         x3 = graph.op("Unsqueeze", x, graph.ints(0))
-        graph.output(product(builder, x3, matrix), f"y{index}", "float32", (1, "tokens", SIZE))
+        graph.output(matrix.product(context, x3), f"y{index}", "float32", (1, "tokens", SIZE))
     folder.mkdir()
     write_graph(graph, folder, {}, ("bench", "0"))
     return folder / "model.onnx"

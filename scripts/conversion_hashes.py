@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 MANIFEST = "mobius.json"
 WORKERS = 2
+FEW_WAYS = ("", "--ep cpu", "--ep cuda", "--ep cpu --storage small")  # of all models but the first of each kind
 FLOAT_WAYS = ("", "--dtype f16", "--ep cpu", "--ep cpu --dtype f16", "--ep cuda", "--ep cuda --dtype bf16")
 WAYS = (
     *FLOAT_WAYS, "--dequantize", "--ep cpu --storage small", "--ep cpu --dtype f16 --storage small",
@@ -69,11 +70,12 @@ def converted(source: Path, destination: Path, way: str) -> dict[str, object]:
     return {"exit": done.exit_code, "words": words, "files": digests(destination) if done.exit_code == 0 else {}}
 
 
-def hash_model(path: Path) -> dict[str, dict[str, object]]:
-    """Every way of one file."""
+def hash_model(path: Path, every: bool) -> dict[str, dict[str, object]]:
+    """One file in all or in few ways."""
     found = {}
+    ways = FLOAT_WAYS if path.name.endswith(".F32.gguf") else WAYS
     with tempfile.TemporaryDirectory() as work:
-        for way in FLOAT_WAYS if path.name.endswith(".F32.gguf") else WAYS:
+        for way in ways if every else [way for way in ways if way in FEW_WAYS]:
             folder = Path(work) / f"way{len(found)}"
             found[f"{path.name} {way}"] = converted(path, folder, way)
             if folder.exists() and way in REWRITES:
@@ -85,8 +87,10 @@ def hash_model(path: Path) -> dict[str, dict[str, object]]:
 def hash_all(out: Path, models: list[Path]) -> None:
     found: dict[str, dict[str, object]] = {}
     start = time.monotonic()
+    kinds = [(path.name.split("_")[0], path.suffixes[-2:]) for path in models]
+    every = [kind[0] in ("tiny", "type") or kinds.index(kind) == i for i, kind in enumerate(kinds)]
     with ProcessPoolExecutor(WORKERS) as pool:
-        for count, part in enumerate(pool.map(hash_model, models), 1):
+        for count, part in enumerate(pool.map(hash_model, models, every), 1):
             found |= part
             if count % 100 == 0:
                 print(f"{count} of {len(models)} models, {time.monotonic() - start:.0f} s", flush=True)

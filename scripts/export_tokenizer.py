@@ -12,8 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from converters.sources.gguf.file import GgufFile
-from converters.tokenizer import export_tokenizer
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 
 def peak_memory() -> float:
@@ -26,11 +25,14 @@ def peak_memory() -> float:
 
 
 def main() -> None:
+    from converters.sources.gguf.file import GgufFile
+    from converters.tokenizer import export_tokenizer
+
     source, destination = map(Path, sys.argv[1:])
     start = time.perf_counter()
     with GgufFile.open(source) as file:
         tokens = len(file.metadata["tokenizer.ggml.tokens"])
-        destination.write_bytes(str(export_tokenizer(file.metadata).tokenizer_json).encode())
+        destination.write_bytes(export_tokenizer(file.metadata).tokenizer_json or b"")
     seconds = time.perf_counter() - start
     found = {
         "tokens": tokens,

@@ -25,18 +25,19 @@ SHAPES = {
 }
 
 
-def cpu_nodes(model: Path) -> list[str]:
+def cpu_nodes(folder: Path) -> list[str]:
     """Operators that ONNX Runtime places on the CPU, from the names in a profile of one run."""
     import onnxruntime as ort
 
+    from converters.folder.manifest import read_manifest
+
+    model = folder / "model.onnx"
     options = ort.SessionOptions()
     options.enable_profiling = True
-    options.profile_file_prefix = str(model.parent / "profile")
+    options.profile_file_prefix = str(folder / "profile")
     session = ort.InferenceSession(str(model), options, providers=["CUDAExecutionProvider", "CPUExecutionProvider"])
     feed: dict[str, Any] = {"input_ids": np.ones((1, 4), np.int64), "attention_mask": np.ones((1, 4), np.int64)}
-    for cache in session.get_inputs():
-        if cache.name.startswith("past_"):
-            feed[cache.name] = np.zeros((1, cache.shape[1], 0, cache.shape[3]), np.float16)
+    feed |= {state.input: np.zeros(state.sizes(0), state.dtype) for state in read_manifest(folder).states}
     session.run(["logits"], feed)
     events = json.loads(Path(session.end_profiling()).read_text())
     places: dict[str, set[str]] = {}
@@ -49,25 +50,25 @@ def cpu_nodes(model: Path) -> list[str]:
 class Bench:
     """A session with a fixed cache on the GPU; decoding replays a CUDA graph."""
 
-    def __init__(self, model: Path, length: int, graph: bool = True) -> None:
+    def __init__(self, folder: Path, length: int, graph: bool = True) -> None:
         import onnxruntime as ort
 
+        from converters.folder.manifest import read_manifest
         from mobius_cli.runtime.patch import patched
 
         self.ort, self.length = ort, length
         options = ort.SessionOptions()
         options.log_severity_level = 3
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(model.parent))
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
         provider = ("CUDAExecutionProvider", {"enable_cuda_graph": "1" if graph else "0"})
         start = time.perf_counter()
-        data = patched(model, last_logits=True)  # as a server asks for them
+        data = patched(folder / "model.onnx", last_logits=True)  # as a server asks for them
         self.session = ort.InferenceSession(data, options, providers=[provider, "CPUExecutionProvider"])
         self.load_seconds = time.perf_counter() - start
-        self.caches = {}
-        for cache in self.session.get_inputs():
-            if cache.name.startswith("past_"):
-                empty = np.zeros((1, cache.shape[1], length, cache.shape[3]), np.float16)
-                self.caches[cache.name] = ort.OrtValue.ortvalue_from_numpy(empty, "cuda", 0)
+        self.caches = {
+            state: ort.OrtValue.ortvalue_from_numpy(np.zeros(state.sizes(length), state.dtype), "cuda", 0)
+            for state in read_manifest(folder).states
+        }
         self.vocab = next(o.shape[2] for o in self.session.get_outputs() if o.name == "logits")
 
     def bind(self, tokens: int) -> Any:
@@ -79,9 +80,9 @@ class Bench:
         binding.bind_ortvalue_input("input_ids", self.ids)
         binding.bind_ortvalue_input("attention_mask", self.mask)
         binding.bind_ortvalue_output("logits", logits)
-        for name, buffer in self.caches.items():
-            binding.bind_ortvalue_input(name, buffer)
-            binding.bind_ortvalue_output(name.replace("past_key_values", "present"), buffer)
+        for state, buffer in self.caches.items():
+            binding.bind_ortvalue_input(state.input, buffer)
+            binding.bind_ortvalue_output(state.output, buffer)
         return binding
 
     def run(self, binding: Any, total: int, graph_id: str) -> float:
@@ -96,9 +97,9 @@ class Bench:
         return time.perf_counter() - start
 
 
-def speeds(model: Path) -> dict[str, float]:
+def speeds(folder: Path) -> dict[str, float]:
     """tokens/s of prefill 512 and of decoding at depth 128 (medians), and load seconds."""
-    bench = Bench(model, 1024)
+    bench = Bench(folder, 1024)
     prefill = bench.bind(512)
     times = [bench.run(prefill, 512, "-1") for _ in range(12)]
     decode = bench.bind(1)
@@ -163,7 +164,7 @@ def write_random(path: Path, size: str, mix: str) -> None:
 
 def random_matrix(kind: str, rows: int, columns: int) -> Any:
     """uint8 [rows, bytes]: random codes, scales that make weights of deviation about 0.02."""
-    from repack.block_sizes import BLOCK_SIZES
+    from repack.quant_type import BLOCK_SIZES
 
     weights, size = BLOCK_SIZES[kind]
     raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, size), dtype=np.uint8)
@@ -174,7 +175,7 @@ def random_matrix(kind: str, rows: int, columns: int) -> Any:
 
 
 def main() -> None:
-    from converters.graph.onnx_file import write_graph
+    from converters.pipeline import convert
     from converters.plan import make_plan
     from converters.sources.gguf.file import GgufFile
     from converters.target import choose_target
@@ -195,17 +196,16 @@ def main() -> None:
         ):
             print("$ mobius", *command, flush=True)
             subprocess.run([sys.executable, "-m", "mobius_cli", *command], check=False)
-        print("on the CPU:", cpu_nodes(folder / "model.onnx"), flush=True)
-        print(Path(model).name, {k: round(v, 1) for k, v in speeds(folder / "model.onnx").items()}, flush=True)
+        print("on the CPU:", cpu_nodes(folder), flush=True)
+        print(Path(model).name, {k: round(v, 1) for k, v in speeds(folder).items()}, flush=True)
     for size in given.random:
         for mix in given.mixes:
             path, folder = given.work / f"{size}-{mix}.gguf", given.work / f"{size}-{mix}"
-            folder.mkdir(exist_ok=True)
             write_random(path, size, mix)
             with GgufFile.open(path) as source:
                 plan = make_plan(source, choose_target("cuda"))
-                write_graph(plan.graph, folder, {}, ("gpu_check", "0"))
-            found = {k: round(v, 1) for k, v in speeds(folder / "model.onnx").items()}
+                convert(plan, folder, force=True)
+            found = {k: round(v, 1) for k, v in speeds(folder).items()}
             nodes = len(plan.graph.nodes)
             print(size, mix, f"{path.stat().st_size / 1e9:.2f} GB file, {nodes} nodes", found, flush=True)
             path.unlink()

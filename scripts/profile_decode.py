@@ -23,9 +23,9 @@ def profile(folder: Path, ep: str, threads: int, depth: int, steps: int) -> list
     """Events of a profile of `steps` single tokens after `depth` others."""
     import onnxruntime as ort
 
-    from converters.folder.writer import read_manifest
+    from converters.folder.manifest import read_manifest
     from converters.target import TARGETS
-    from mobius_cli.runtime.decoding import Decoding, GrowingDecoding
+    from mobius_cli.runtime.decoding import Decoding
 
     target = TARGETS[ep]
     options = ort.SessionOptions()
@@ -35,11 +35,8 @@ def profile(folder: Path, ep: str, threads: int, depth: int, steps: int) -> list
     with tempfile.TemporaryDirectory() as name:
         options.profile_file_prefix = f"{name}/profile"
         session = ort.InferenceSession(str(folder / "model.onnx"), options, providers=[target.provider])
-        decoding: Decoding | GrowingDecoding
-        if TARGETS[read_manifest(folder)["target"]["name"]].standard:
-            decoding = GrowingDecoding(session, target.device, last_logits=False)
-        else:
-            decoding = Decoding(session, depth + steps, target.device, last_logits=False)
+        states = read_manifest(folder).states
+        decoding = Decoding(session, states, depth + steps, target.device, last_logits=False)
         decoding.run([1] * depth)
         for _ in range(steps):
             decoding.run([1])
@@ -76,15 +73,14 @@ def copy_bandwidth(threads: int) -> float:
 
 def bytes_read(folder: Path, depth: int) -> int:
     """What one step must read: stored weights and filled cache."""
-    manifest = json.loads((folder / "mobius.json").read_text(encoding="utf-8"))
-    spec = manifest["spec"]
-    weights = sum(t["stored_bytes"] for t in manifest["tensors"])
-    if not spec["tied_head"]:  # of an embedding of its own a step reads one row
-        weights -= next(t["stored_bytes"] for t in manifest["tensors"] if t["name"] == "token_embd.weight")
-    width = 2 if manifest["target"]["dtype"] == "float16" else 4
-    mixers = [layer["mixer"] for layer in spec["layers"]]
-    cache = sum(2 * m["kv_heads"] * m["head_dim"] * width for m in mixers if m and "kv_heads" in m)
-    return int(weights + cache * depth)
+    from converters.folder.manifest import read_manifest
+
+    manifest = read_manifest(folder)
+    stored = {tensor.name: tensor.stored_bytes for tensor in manifest.tensors}
+    weights = sum(stored.values())
+    if not manifest.spec["tied_head"]:  # of an embedding of its own a step reads one row
+        weights -= stored["token_embd.weight"]
+    return weights + manifest.state_bytes(depth)
 
 
 def main() -> None:

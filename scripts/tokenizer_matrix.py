@@ -57,15 +57,15 @@ def prove(path: Path, count: int, folder: Path) -> Row:
 
     from converters.sources.gguf.file import GgufFile
     from converters.tokenizer import export_tokenizer
-    from tests.converters.tokenizer.llama_pieces import Decoding
-    from tests.converters.tokenizer.pre_strings import word_strings
-    from tests.converters.tokenizer.vectors import read_vectors, some_special
+    from tests.converters.tokenizer.support.llama_pieces import Decoding
+    from tests.converters.tokenizer.support.pre_strings import word_strings
+    from tests.converters.tokenizer.support.vectors import read_vectors, some_special
     from tests.support.llama_vocab import LlamaVocab
 
     with GgufFile.open(path) as source:
         metadata = {key: source.metadata[key] for key in source.metadata}
     files = export_tokenizer(metadata)
-    ours, llama = Tokenizer.from_str(str(files.tokenizer_json)), LlamaVocab(path)
+    ours, llama = Tokenizer.from_buffer(files.tokenizer_json), LlamaVocab(path)
     decoding = Decoding(metadata, ours, llama)
     vectors = read_vectors(path)
     wrong = sum(ours.encode(text, add_special_tokens=False).ids != wanted for text, wanted in vectors)

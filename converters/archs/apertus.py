@@ -4,24 +4,24 @@ import math
 
 import numpy as np
 
-from converters.archs.common import WINDOW_KEYS, attention, blocks, decoder, head_dim, plain, rms_norm, stack
+from converters.archs.common import attention, decoder, head_dim, layer_count, mlp, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import FeedForward, HeadNorm, ModelSpec, Xielu
+from converters.spec import HeadNorm, Mlp, ModelSpec, Xielu
 from repack.errors import MobiusError
 
 
 @architecture("apertus", "Apertus")
 def apertus(h: Hparams) -> ModelSpec:
     """An RMS norm on each head of q and k, split-half rotary pairs with frequency factors."""
-    h.ignore(*WINDOW_KEYS, "attention.scale")
     mixer = attention(h, rope(h, head_dim(h), freqs=True, long_factors=True), qk_norm=HeadNorm())
     alpha_n, alpha_p, beta, eps = (_numbers(h, f"xielu.{name}") for name in ("alpha_n", "alpha_p", "beta", "eps"))
 
-    def feed_forward(i: int) -> FeedForward:
+    def feed_forward(i: int) -> Mlp:
         curve = Xielu(_softplus(alpha_p[i]), beta[i] + _softplus(alpha_n[i]), beta[i], eps[i])
-        return plain(h, curve, layer=i)
+        return mlp(h, curve, layer=i)
 
     ignored = ("blk.*.attn_q_norm.bias", "blk.*.attn_k_norm.bias")
     return decoder(h, stack(h, mixer, feed_forward), rms_norm(h), tied=False, ignored=ignored)
@@ -29,7 +29,7 @@ def apertus(h: Hparams) -> ModelSpec:
 
 def _numbers(h: Hparams, key: str) -> list[float]:
     """One number per layer; the key has no prefix, and may hold one number for all."""
-    value, count = h.source.metadata.get(key), blocks(h)
+    value, count = h.source.metadata.get(key), layer_count(h)
     found = np.atleast_1d(np.asarray(value))
     if found.dtype.kind != "f" or len(found) not in (1, count) or not np.isfinite(found).all():
         raise MobiusError(f"{key} is {str(value)[:60]}, not a number or one for each of {count} layers",

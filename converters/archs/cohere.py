@@ -2,18 +2,9 @@
 
 from collections.abc import Callable
 
-from converters.archs.common import (
-    SHARED,
-    WINDOW_KEYS,
-    attention,
-    decoder,
-    gated,
-    head_dim,
-    layer_norm,
-    local_layers,
-    stack,
-)
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_norm, local_layers
 from converters.archs.hparams import Hparams
+from converters.archs.layers import SHARED, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import Attention, HeadNorm, ModelSpec
@@ -24,7 +15,6 @@ PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 @architecture("command-r", "Command R, Command R+, Aya 23, Aya Expanse")
 def command_r(h: Hparams) -> ModelSpec:
     """Interleaved rotary pairs; the largest model norms each head of q and k with weights of its own."""
-    h.ignore(*WINDOW_KEYS, "attention.scale")
     qk_norm = HeadNorm("each") if h.has_tensor("blk.0.attn_q_norm.weight") else None
     rotary = rope(h, head_dim(h), interleaved=True, partial=True)
     return _cohere(h, attention(h, rotary, qk_norm=qk_norm), h.number("logit_scale", 0.0))
@@ -33,29 +23,29 @@ def command_r(h: Hparams) -> ModelSpec:
 @architecture("cohere2", "Command R7B, Command A")
 def cohere2(h: Hparams) -> ModelSpec:
     """Local layers with rotary positions, and global ones without any."""
-    h.ignore("attention.scale", "rope.freq_base_swa")
+    h.ignore("rope.freq_base_swa")
     window, local = h.positive("attention.sliding_window"), local_layers(h, PERIOD)
     rotary = rope(h, head_dim(h), interleaved=True, partial=True)
 
     def mixer(i: int) -> Attention:
         return attention(h, rotary, window=window) if local[i] else attention(h, None)
 
-    return _cohere(h, mixer, h.number("logit_scale"), feed_forward_scales=True)
+    return _cohere(h, mixer, h.number("logit_scale"), mlp_scales=True)
 
 
 def _cohere(
     h: Hparams,
     mixer: Attention | Callable[[int], Attention],
     logit_scale: float,
-    feed_forward_scales: bool = False,
+    mlp_scales: bool = False,
 ) -> ModelSpec:
     """What both have in common; a `logit_scale` of 0 means none."""
-    layers = stack(h, mixer, gated(h), SHARED, parallel=True)
+    layers = stack(h, mixer, gated_mlp(h), SHARED, parallel=True)
     return decoder(
         h,
         layers,
         layer_norm(h),
         tied=True,
         logit_scale=logit_scale or 1.0,
-        feed_forward_scales=feed_forward_scales,
+        mlp_scales=mlp_scales,
     )

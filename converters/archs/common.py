@@ -1,32 +1,33 @@
 """What most decoder-only architectures share when their numbers are read."""
 
-from collections.abc import Callable
 from typing import Any
 
 from converters.archs.hparams import Hparams
-from converters.spec import Attention, FeedForward, Layer, Mixer, ModelSpec, Norm, Norms, Rope, Xielu
+from converters.spec import Attention, Layer, Mlp, ModelSpec, Norm, Rope, Xielu
 from repack.errors import MobiusError
 
-WINDOW_KEYS = ("attention.sliding_window", "attention.sliding_window_pattern")
-BEFORE = Norms()
-SANDWICH = Norms("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm")
-AFTER_ONLY = Norms(None, "post_attention_norm", None, "post_ffw_norm")
-SHARED = Norms("attn_norm", feed_forward="attn_norm")  # of layers whose two blocks see the same normed input
+# Second-level scales that llama.cpp loads for every architecture and uses for few; those of experts are not among them.
+MLP_SCALES = tuple(f"blk.*.ffn_{part}.scale" for part in ("gate", "up", "down"))
 
 
-def head_dim(h: Hparams) -> int:
+def head_dim(h: Hparams, layer: int = 0) -> int:
     """Channels of a query or key: `key_length`, else hidden / heads of the first layer."""
-    return h.positive("attention.key_length", h.positive("embedding_length") // max(1, h.at("attention.head_count", 0)))
+    return _positive(h, "attention.key_length", layer)
 
 
-def value_dim(h: Hparams) -> int:
+def value_dim(h: Hparams, layer: int = 0) -> int:
     """Channels of a value: `value_length`, else hidden / heads of the first layer."""
-    return h.positive(
-        "attention.value_length", h.positive("embedding_length") // max(1, h.at("attention.head_count", 0))
-    )
+    return _positive(h, "attention.value_length", layer)
 
 
-def blocks(h: Hparams) -> int:
+def _positive(h: Hparams, key: str, layer: int) -> int:
+    found = h.at(key, layer, h.positive("embedding_length") // max(1, h.at("attention.head_count", 0)))
+    if not 1 <= found < 2**31:
+        raise MobiusError(f"{h.architecture}.{key} is {found}, not a number of at least 1", "the metadata is damaged")
+    return found
+
+
+def layer_count(h: Hparams) -> int:
     """Layers that run; blocks behind them predict further tokens in training only."""
     count = h.positive("block_count") - h.integer("nextn_predict_layers", 0)
     if count < 1:
@@ -55,19 +56,19 @@ def attention(h: Hparams, rotary: Rope | None, layer: int = 0, **choices: Any) -
     kv_heads = h.at("attention.head_count_kv", layer, heads)
     if heads < 1 or kv_heads < 1 or heads % kv_heads:
         raise MobiusError(f"{heads} heads cannot share {kv_heads} key/value heads", "the metadata is damaged")
-    dim = head_dim(h)
-    return Attention(heads, kv_heads, dim, value_dim(h), rotary, **{"scale": dim**-0.5, **choices})
+    dim = head_dim(h, layer)
+    return Attention(heads, kv_heads, dim, value_dim(h, layer), rotary, **{"scale": dim**-0.5, **choices})
 
 
-def gated(h: Hparams, activation: str = "silu", *, layer: int = 0, **choices: Any) -> FeedForward:
+def gated_mlp(h: Hparams, activation: str = "silu", *, layer: int = 0, **choices: Any) -> Mlp:
     """A gated feed-forward; gate and up are one tensor where the file has no ffn_gate."""
     gate = "separate" if h.has_tensor(f"blk.{layer}.ffn_gate.weight") else "fused"
-    return FeedForward(_width(h, layer), activation, gate, **choices)
+    return Mlp(_width(h, layer), activation, gate, **choices)
 
 
-def plain(h: Hparams, activation: str | Xielu, *, layer: int = 0, **choices: Any) -> FeedForward:
+def mlp(h: Hparams, activation: str | Xielu, *, layer: int = 0, **choices: Any) -> Mlp:
     """A feed-forward without a gate."""
-    return FeedForward(_width(h, layer), activation, "none", **choices)
+    return Mlp(_width(h, layer), activation, "none", **choices)
 
 
 def _width(h: Hparams, layer: int) -> int:
@@ -84,7 +85,7 @@ def local_layers(h: Hparams, period: int) -> list[bool]:
 
     A period of 0 makes all layers local.
     """
-    count = blocks(h)
+    count = layer_count(h)
     given = h.raw("attention.sliding_window_pattern")
     if given is None or isinstance(given, int):
         every = period if given is None else int(given)
@@ -98,26 +99,6 @@ def local_layers(h: Hparams, period: int) -> list[bool]:
     return flags[:count]
 
 
-def stack(
-    h: Hparams,
-    mixer: Mixer | Callable[[int], Mixer],
-    feed_forward: FeedForward | Callable[[int], FeedForward],
-    norms: Norms = BEFORE,
-    **choices: Any,
-) -> tuple[Layer, ...]:
-    """Layers 0, 1, ... with the given blocks, or those that a function gives for a layer; `choices` are of `Layer`."""
-    return tuple(
-        Layer(
-            i,
-            mixer(i) if callable(mixer) else mixer,
-            feed_forward(i) if callable(feed_forward) else feed_forward,
-            norms,
-            **choices,
-        )
-        for i in range(blocks(h))
-    )
-
-
 def decoder(
     h: Hparams,
     layers: tuple[Layer, ...],
@@ -125,13 +106,13 @@ def decoder(
     *,
     tied: bool | None = None,
     genai_type: str = "decoder",
-    feed_forward_scales: bool = False,
+    mlp_scales: bool = False,
     ignored: tuple[str, ...] = (),
     **choices: Any,
 ) -> ModelSpec:
     """A model of `layers`; `choices` are fields of `ModelSpec`.
 
-    `tied`: whether the head is the embedding; None: where the file has no output.weight. `feed_forward_scales`:
+    `tied`: whether the head is the embedding; None: where the file has no output.weight. `mlp_scales`:
     llama.cpp applies second-level scales of the feed-forward's matrices; for most architectures it does not.
     """
     embedding = choices.setdefault("embedding", "token_embd")
@@ -140,9 +121,9 @@ def decoder(
         raise MobiusError(f"tensor {embedding}.weight is missing", "the file is incomplete, or holds a vocabulary only")
     if tied is None:
         tied = not h.has_tensor("output.weight")
-    ignored += tuple(f"blk.{i}.*" for i in range(blocks(h), h.positive("block_count")))  # predict further tokens
-    if not feed_forward_scales:
-        ignored += ("blk.*.ffn_*.scale",)
+    ignored += tuple(f"blk.{i}.*" for i in range(layer_count(h), h.positive("block_count")))  # predict further tokens
+    if not mlp_scales:
+        ignored += MLP_SCALES
     return ModelSpec(
         architecture=h.architecture,
         genai_type=genai_type,

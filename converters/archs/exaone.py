@@ -1,18 +1,8 @@
 """EXAONE 3 (Llama with split-half rotary pairs) and EXAONE 4 (norms behind the blocks, local layers at 32B)."""
 
-from converters.archs.common import (
-    AFTER_ONLY,
-    WINDOW_KEYS,
-    attention,
-    blocks,
-    decoder,
-    gated,
-    head_dim,
-    local_layers,
-    rms_norm,
-    stack,
-)
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import POST_NORM, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import Attention, HeadNorm, ModelSpec
@@ -25,22 +15,21 @@ PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 @architecture("exaone", "EXAONE 3, EXAONE 3.5")
 def exaone(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms, split-half rotary pairs, Llama 3.1 frequency factors."""
-    h.ignore(*WINDOW_KEYS)
     mixer = attention(h, rope(h, head_dim(h), freqs=True))
-    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h))
+    return decoder(h, stack(h, mixer, gated_mlp(h)), rms_norm(h))
 
 
 @architecture("exaone4", "EXAONE 4")
 def exaone4(h: Hparams) -> ModelSpec:
-    """Norms behind the blocks only, q/k norms; where there are local layers, global ones are NoPE."""
-    h.ignore(*WINDOW_KEYS, "rope.freq_base_swa")
+    """NormNames behind the blocks only, q/k norms; where there are local layers, global ones are NoPE."""
+    h.ignore("rope.freq_base_swa")
     rotary = rope(h, head_dim(h), freqs=True)
-    hybrid = blocks(h) == LOCAL_LAYERS
+    hybrid = layer_count(h) == LOCAL_LAYERS
     window = h.positive("attention.sliding_window", WINDOW) if hybrid else None
-    local = local_layers(h, PERIOD) if hybrid else [False] * blocks(h)
+    local = local_layers(h, PERIOD) if hybrid else [False] * layer_count(h)
 
     def mixer(i: int) -> Attention:
         turns = local[i] or not hybrid
         return attention(h, rotary if turns else None, window=window if local[i] else None, qk_norm=HeadNorm())
 
-    return decoder(h, stack(h, mixer, gated(h), AFTER_ONLY), rms_norm(h))
+    return decoder(h, stack(h, mixer, gated_mlp(h), POST_NORM), rms_norm(h))

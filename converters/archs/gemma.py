@@ -1,53 +1,54 @@
-"""Gemma 3: sandwich norms, q/k norms, five local layers to each global one."""
+"""Gemma 1 and 2: GELU-gated, embeddings times sqrt(hidden), norms that hold 1 + w, always a tied head."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
-from converters.archs.common import (
-    SANDWICH,
-    WINDOW_KEYS,
-    attention,
-    blocks,
-    decoder,
-    gated,
-    head_dim,
-    local_layers,
-    rms_norm,
-    stack,
-)
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import PRE_NORM, SANDWICH, NormNames, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, HeadNorm, ModelSpec
-from repack.errors import MobiusError
+from converters.spec import Attention, ModelSpec
 
-PERIOD = 6  # every sixth layer is global, unless the file says otherwise
-LOCAL_THETA = 10000.0  # rotary base of local layers, unless the file says otherwise
-LAYERS_27B = 62  # the one size that scales attention by hidden / heads
+PERIOD = 2  # every second layer is global, unless the file says otherwise
+WINDOW, ATTENTION_SOFTCAP, FINAL_SOFTCAP = 4096, 50.0, 30.0  # of the published models, whose first files lack the keys
+LAYERS_27B = 46  # the one size that scales attention by hidden / heads
 
 
-@architecture("gemma3", "Gemma 3, text")
-def gemma3(h: Hparams) -> ModelSpec:
-    """GELU-gated; embeddings times sqrt(hidden); norms hold 1 + w already."""
-    h.ignore(*WINDOW_KEYS)  # which count together only
-    hidden, window = h.positive("embedding_length"), h.integer("attention.sliding_window", 0)
-    everywhere = rope(h, head_dim(h), partial=True)
-    # Positions of local layers are never stretched.
-    nearby = replace(everywhere, theta=h.number("rope.freq_base_swa", LOCAL_THETA), scaling=None)
-    if h.integer("rope.dimension_count_swa", everywhere.dim) != everywhere.dim:
-        raise MobiusError("gemma3.rope.dimension_count_swa differs from rope.dimension_count", "not supported")
-    local = local_layers(h, PERIOD) if window > 0 else [False] * blocks(h)
-    dim = hidden // h.positive("attention.head_count") if blocks(h) == LAYERS_27B else head_dim(h)
+@architecture("gemma", "Gemma 1, CodeGemma")
+def gemma(h: Hparams) -> ModelSpec:
+    """Pre-norms, full attention; a head may be wider than hidden / heads."""
+    h.ignore("attn_logit_softcapping", "final_logit_softcapping")
+    return _gemma(h, attention(h, rope(h, head_dim(h), partial=True)), PRE_NORM)
+
+
+@architecture("gemma2", "Gemma 2")
+def gemma2(h: Hparams) -> ModelSpec:
+    """Sandwich norms, softcaps on attention and logits, local and global layers in turn."""
+    global_rope = rope(h, head_dim(h), partial=True)
+    local_rope = replace(global_rope, theta=h.number("rope.freq_base_swa", global_rope.theta))
+    window, local = h.positive("attention.sliding_window", WINDOW), local_layers(h, PERIOD)
+    softcap = h.number("attn_logit_softcapping", ATTENTION_SOFTCAP)
+    dim = h.positive("embedding_length") // h.positive("attention.head_count")
+    scale = (dim if layer_count(h) == LAYERS_27B else head_dim(h)) ** -0.5
 
     def mixer(i: int) -> Attention:
-        rotary, reach = (nearby, window) if local[i] else (everywhere, None)
-        return attention(h, rotary, window=reach, qk_norm=HeadNorm(), scale=dim**-0.5)
+        rotary, span = (local_rope, window) if local[i] else (global_rope, None)
+        return attention(h, rotary, window=span, softcap=softcap, scale=scale)
 
+    return _gemma(h, mixer, SANDWICH, final_softcap=h.number("final_logit_softcapping", FINAL_SOFTCAP))
+
+
+def _gemma(h: Hparams, mixer: Attention | Callable[[int], Attention], norms: NormNames, **choices: Any) -> ModelSpec:
+    """What both have in common."""
     return decoder(
         h,
-        stack(h, mixer, gated(h, "gelu_tanh"), SANDWICH),
+        stack(h, mixer, gated_mlp(h, "gelu_tanh"), norms),
         rms_norm(h),
-        genai_type="gemma3_text",
-        embedding_scale=hidden**0.5,
-        final_softcap=h.number("final_logit_softcapping", 0.0),
-        wide_residual=True,  # 104,000 seen in layer 14 of the 270M model
+        tied=True,
+        genai_type=h.architecture,
+        embedding_scale=h.positive("embedding_length") ** 0.5,
+        wide_residual=True,
+        **choices,
     )

@@ -2,18 +2,19 @@
 
 import numpy as np
 
-from converters.archs.common import BEFORE, SANDWICH, WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import PRE_NORM, SANDWICH, NormNames, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import ModelSpec, Norms
+from converters.spec import ModelSpec
 from repack.errors import MobiusError
 
 
 @architecture("chatglm", "ChatGLM 3, GLM-4-9B, GLM-Edge")
 def chatglm(h: Hparams) -> ModelSpec:
     """Pre-norms, interleaved rotary pairs."""
-    return _glm(h, BEFORE, interleaved=True, genai_type="chatglm")
+    return _glm(h, PRE_NORM, interleaved=True, genai_type="chatglm")
 
 
 @architecture("glm4", "GLM-4-0414, GLM-Z1, GLM-OCR text")
@@ -34,7 +35,6 @@ def _sectioned(h: Hparams) -> bool:
     return used
 
 
-def _glm(h: Hparams, norms: Norms, *, interleaved: bool, genai_type: str = "decoder") -> ModelSpec:
-    h.ignore(*WINDOW_KEYS, "attention.scale")
+def _glm(h: Hparams, norms: NormNames, *, interleaved: bool, genai_type: str = "decoder") -> ModelSpec:
     mixer = attention(h, rope(h, head_dim(h), interleaved=interleaved, partial=True))
-    return decoder(h, stack(h, mixer, gated(h), norms), rms_norm(h), genai_type=genai_type)
+    return decoder(h, stack(h, mixer, gated_mlp(h), norms), rms_norm(h), genai_type=genai_type)

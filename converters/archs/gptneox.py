@@ -1,7 +1,8 @@
-"""GPT-NeoX: partly turned heads, blocks side by side or one after the other."""
+"""GPT-NeoX: partly rotated heads, blocks side by side or one after the other."""
 
-from converters.archs.common import WINDOW_KEYS, attention, decoder, head_dim, layer_norm, plain, stack
+from converters.archs.common import attention, decoder, head_dim, layer_norm, mlp
 from converters.archs.hparams import Hparams
+from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import ModelSpec
@@ -10,7 +11,6 @@ from converters.spec import ModelSpec
 @architecture("gptneox", "GPT-NeoX, Pythia, Dolly 2, RedPajama-INCITE")
 def gptneox(h: Hparams) -> ModelSpec:
     """Layer norms, GELU; each block has its own norm, also where both see the layer's input. Never tied."""
-    h.ignore(*WINDOW_KEYS)
     mixer = attention(h, rope(h, head_dim(h), partial=True))
-    layers = stack(h, mixer, plain(h, "gelu_tanh"), parallel=h.flag("use_parallel_residual"))
+    layers = stack(h, mixer, mlp(h, "gelu_tanh"), parallel=h.flag("use_parallel_residual"))
     return decoder(h, layers, layer_norm(h), tied=False)

@@ -1,5 +1,6 @@
 """Hyper-parameters of a GGUF file, read with their reasons: every key is honoured, harmless, or refused."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,8 @@ import numpy as np
 from converters.sources.source import Source
 from repack.errors import MobiusError
 
+# Keys that few architectures read: llama.cpp leaves them alone for all others, though their files may have them.
+IGNORED = ("attention.sliding_window", "attention.sliding_window_pattern", "attention.scale")
 # Keys that do not change what a decoder computes, and keys that say "off" by these values.
 HARMLESS = {"vocab_size", "rope.scaling.finetuned", "tensor_data_layout"}
 NEUTRAL: dict[str, Any] = {
@@ -27,7 +30,7 @@ class Hparams:
         self.source = source
         self.architecture = str(source.metadata["general.architecture"])
         self._read: set[str] = set()
-        self._ignored: set[str] = set()
+        self._ignored = set(IGNORED)
 
     def has_tensor(self, name: str) -> bool:
         """Whether the file holds a tensor."""
@@ -91,7 +94,6 @@ class Hparams:
     def check_all_read(self) -> list[str]:
         """Refuse keys that would change the computation and were not read; return warnings for unknown ones."""
         prefix, warnings = f"{self.architecture}.", []
-        known = _known_keys()
         for full in self.source.metadata:
             key = full.removeprefix(prefix)
             if key == full or key in self._read or key in HARMLESS:
@@ -103,7 +105,7 @@ class Hparams:
             if key in self._ignored:
                 warnings.append(f"{full} = {shown} is ignored, as llama.cpp does for this architecture")
                 continue
-            if key not in known:
+            if key not in _known_keys():
                 warnings.append(f"unknown key {full} = {shown} is ignored (llama.cpp does not know it either)")
                 continue
             raise MobiusError(
@@ -124,6 +126,7 @@ class Hparams:
         return MobiusError(f"{self.architecture}.{key} is {shown}, not {wanted}", "the metadata is damaged or unusual")
 
 
+@cache
 def _known_keys() -> set[str]:
     """Every `{arch}.*` key that the `gguf` package (llama.cpp's own writer) has a constant for."""
     from gguf.constants import Keys

@@ -1,9 +1,10 @@
-"""Hunyuan (dense) and Maincoder: as Llama, with an RMS norm on each head of q and k after the rotation."""
+"""Hunyuan, dense: as Llama, with an RMS norm on each head of q and k after the rotation."""
 
 from dataclasses import replace
 
-from converters.archs.common import WINDOW_KEYS, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import HeadNorm, ModelSpec, Rope
@@ -20,16 +21,10 @@ def hunyuan(h: Hparams) -> ModelSpec:
     rotary, alpha = rope(h, head_dim(h)), h.number("rope.scaling.alpha", 0.0)
     if alpha > 0 and rotary.dim > 2:  # a single pair has frequency 1 whatever the base
         rotary = replace(rotary, theta=rotary.theta * alpha ** (rotary.dim / (rotary.dim - 2)))
-    return _late_normed(h, rotary, genai_type="hunyuandensev1")
+    return late_normed(h, rotary, genai_type="hunyuandensev1")
 
 
-@architecture("maincoder", "Maincoder")
-def maincoder(h: Hparams) -> ModelSpec:
-    """Interleaved rotary pairs."""
-    return _late_normed(h, rope(h, head_dim(h), interleaved=True))
-
-
-def _late_normed(h: Hparams, rotary: Rope, genai_type: str = "decoder") -> ModelSpec:
-    h.ignore(*WINDOW_KEYS, "attention.scale")
+def late_normed(h: Hparams, rotary: Rope, genai_type: str = "decoder") -> ModelSpec:
+    """A Llama whose heads of q and k are normed after the rotation."""
     mixer = attention(h, rotary, qk_norm=HeadNorm(after_rope=True))
-    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type=genai_type)
+    return decoder(h, stack(h, mixer, gated_mlp(h)), rms_norm(h), genai_type=genai_type)

@@ -1,7 +1,8 @@
 """MiniCPM 3: multi-head latent attention, and MiniCPM's multipliers."""
 
-from converters.archs.common import WINDOW_KEYS, blocks, decoder, gated, head_dim, rms_norm, stack, value_dim
+from converters.archs.common import decoder, gated_mlp, head_dim, layer_count, rms_norm, value_dim
 from converters.archs.hparams import Hparams
+from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import LatentAttention, ModelSpec
@@ -14,7 +15,7 @@ EMBEDDING_SCALE, DEPTH_SCALE, BASE_WIDTH = 12.0, 1.4, 256.0
 @architecture("minicpm3", "MiniCPM 3")
 def minicpm3(h: Hparams) -> ModelSpec:
     """Low-rank q and kv with norms in between; the last channels of a head turn, and one turned key serves all."""
-    h.ignore(*WINDOW_KEYS, "attention.scale", "embedding_scale", "residual_scale", "logit_scale")
+    h.ignore("embedding_scale", "residual_scale", "logit_scale")
     dim, heads = head_dim(h), h.positive("attention.head_count")
     rotary = rope(h, dim, partial=True, long_factors=True)
     if rotary.dim == dim or h.positive("attention.head_count_kv", heads) != heads:
@@ -33,7 +34,7 @@ def minicpm3(h: Hparams) -> ModelSpec:
     )
     return decoder(
         h,
-        stack(h, mixer, gated(h), residual_scale=DEPTH_SCALE / blocks(h) ** 0.5),
+        stack(h, mixer, gated_mlp(h), scale=DEPTH_SCALE / layer_count(h) ** 0.5),
         rms_norm(h),
         embedding_scale=EMBEDDING_SCALE,
         logit_scale=BASE_WIDTH / h.positive("embedding_length"),

@@ -1,18 +1,8 @@
 """Phi 2 (both blocks see one norm of the layer's input) and Phi 3 (Llama's order, fused matrices, LongRoPE)."""
 
-from converters.archs.common import (
-    SHARED,
-    WINDOW_KEYS,
-    attention,
-    decoder,
-    gated,
-    head_dim,
-    layer_norm,
-    plain,
-    rms_norm,
-    stack,
-)
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_norm, mlp, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import SHARED, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import ModelSpec
@@ -20,16 +10,14 @@ from converters.spec import ModelSpec
 
 @architecture("phi2", "Phi 1, 1.5, 2")
 def phi2(h: Hparams) -> ModelSpec:
-    """Layer norms, GELU, partly turned heads, biases everywhere, also on the head. Never tied."""
-    h.ignore(*WINDOW_KEYS)
+    """Layer norms, GELU, partly rotated heads, biases everywhere, also on the head. Never tied."""
     mixer = attention(h, rope(h, head_dim(h), partial=True))
-    layers = stack(h, mixer, plain(h, "gelu_tanh"), SHARED, parallel=True)
+    layers = stack(h, mixer, mlp(h, "gelu_tanh"), SHARED, parallel=True)
     return decoder(h, layers, layer_norm(h), tied=False, genai_type="phi")
 
 
 @architecture("phi3", "Phi 3 mini and medium, 3.5 mini, 4, 4 mini")
 def phi3(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms; attention is full though files name a window, which llama.cpp switches off."""
-    h.ignore(*WINDOW_KEYS)
     mixer = attention(h, rope(h, head_dim(h), partial=True, long_factors=True))
-    return decoder(h, stack(h, mixer, gated(h)), rms_norm(h), genai_type="phi3")
+    return decoder(h, stack(h, mixer, gated_mlp(h)), rms_norm(h), genai_type="phi3")

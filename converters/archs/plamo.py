@@ -1,7 +1,8 @@
 """PLaMo 1: parallel blocks behind one norm."""
 
-from converters.archs.common import SHARED, attention, decoder, gated, head_dim, rms_norm, stack
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.layers import SHARED, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import ModelSpec
@@ -10,5 +11,5 @@ from converters.spec import ModelSpec
 @architecture("plamo", "PLaMo 1")
 def plamo(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms, split-half rotary pairs, an untied head."""
-    layers = stack(h, attention(h, rope(h, head_dim(h))), gated(h), SHARED, parallel=True)
+    layers = stack(h, attention(h, rope(h, head_dim(h))), gated_mlp(h), SHARED, parallel=True)
     return decoder(h, layers, rms_norm(h), tied=False)

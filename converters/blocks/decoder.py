@@ -1,80 +1,94 @@
 """A ModelSpec and its weights become a graph."""
 
-import numpy as np
+import importlib
+import pkgutil
+from collections.abc import Sequence
 
-from converters.blocks.context import Attend, Builder
+from converters import blocks
+from converters.blocks.context import Build
 from converters.blocks.embedding import embed, head
-from converters.blocks.mixers import mix
-from converters.blocks.mlp import feed_forward
+from converters.blocks.module import Place, emit_module
 from converters.blocks.norm import norm, stream_norm
 from converters.blocks.residual import Residual
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
-from converters.spec import Layer, Mixer
+from converters.spec import STREAM, Block, Layer
+
+for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers what they emit
+    importlib.import_module(f"{blocks.__name__}.{found.name}")
 
 
-def build_decoder(b: Builder) -> None:
-    """Fill the builder's graph: ids, mask and cache in; logits and cache out, named as onnxruntime-genai expects."""
-    g = b.graph
+def build_decoder(b: Build) -> None:
+    """Fill the graph: ids, mask and states in; logits and states out, named as onnxruntime-genai expects."""
+    g = b.c.graph
     input_ids = g.input("input_ids", "int64", ("batch_size", "sequence_length"))
     mask = g.input("attention_mask", "int64", ("batch_size", "total_sequence_length"))
     logits_at = len(g.outputs)
     with g.scope("model"):
-        attend = _attend(b, input_ids, mask)
-        residual = Residual(b, embed(b, input_ids, attend))
+        inputs = _sequence_inputs(b, input_ids, mask)
+        residual = Residual(b, embed(b, input_ids, inputs))
         for index, layer in enumerate(b.spec.layers):
             with g.scope(f"layers.{index}"):
-                _layer(b, residual, layer, attend)
-        logits = head(b, b.narrow(residual.normed("output_norm")))
+                _layer(b, residual, layer, Place(index, f"blk.{layer.index}"), inputs)
+        logits = head(b, b.to_activation(residual.normed("output_norm")))
     g.output(logits, "logits", "float32", ("batch_size", "sequence_length", b.spec.vocab))
     g.outputs.insert(logits_at, g.outputs.pop())
 
 
-def _layer(b: Builder, residual: Residual, layer: Layer, attend: Attend) -> None:
-    """Both blocks of a layer, added to the residual stream one after the other or together."""
-    if layer.mixer is not None:
-        _with_mixer(b, residual, layer, layer.mixer, attend)
-    if not layer.parallel:
-        prefix, norms = f"blk.{layer.block}", layer.norms
-        x = _input(b, residual, prefix, norms.feed_forward)
-        residual.add(_output(b, feed_forward(b, x, layer.feed_forward, prefix), layer, norms.after_feed_forward))
+def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:
+    """All blocks, those that read one input together."""
+    for group in _groups(layer.blocks):
+        _add(b, residual, group, place, inputs)
     if layer.closing_norm is not None:
         residual.renew(layer.closing_norm)
 
 
-def _with_mixer(b: Builder, residual: Residual, layer: Layer, mixer: Mixer, attend: Attend) -> None:
-    """The first block; and the second with it where they are parallel."""
-    prefix, norms = f"blk.{layer.block}", layer.norms
-    x = _input(b, residual, prefix, norms.attention)
-    y = _output(b, mix(b, x, mixer, prefix, attend), layer, norms.after_attention)
-    if layer.parallel:
-        if norms.feed_forward != norms.attention:
-            wide = norm(b, residual.total(), f"{prefix}.{norms.feed_forward}", b.spec.hidden, dtype=b.stream_dtype)
-            x = b.narrow(wide)
-        z = _output(b, feed_forward(b, x, layer.feed_forward, prefix), layer, norms.after_feed_forward)
-        y = b.graph.op("Add", y, z)
+def _groups(blocks: Sequence[Block]) -> list[list[Block]]:
+    """Blocks that follow one another; those that read the layer's input stand with the first one."""
+    groups: list[list[Block]] = []
+    for block in blocks:
+        if block.reads == STREAM or not groups:
+            groups.append([block])
+        else:
+            assert len(groups) == 1, "the layer's input is gone once its first blocks' results have joined the stream"
+            groups[0].append(block)
+    return groups
+
+
+def _add(b: Build, residual: Residual, group: Sequence[Block], place: Place, inputs: SequenceInputs) -> None:
+    """Blocks that read one input; the results are added up and join the stream."""
+    first, *others = group
+    x = b.to_activation(residual.total() if first.norm is None else residual.normed(f"{place.prefix}.{first.norm}"))
+    y = _result(b, emit_module(b, x, first.module, place, inputs), first, place)
+    for block in others:
+        own = x if block.norm == first.norm else _own_input(b, residual, block, place)
+        y = b.c.graph.op("Add", y, _result(b, emit_module(b, own, block.module, place, inputs), block, place))
     residual.add(y)
 
 
-def _input(b: Builder, residual: Residual, prefix: str, name: str | None) -> Value:
-    """What a block sees, in the activation type."""
-    return b.narrow(residual.total() if name is None else residual.normed(f"{prefix}.{name}"))
+def _own_input(b: Build, residual: Residual, block: Block, place: Place) -> Value:
+    """The stream as it is, through the block's own norm."""
+    x = residual.total()
+    if block.norm is not None:
+        x = norm(b, x, f"{place.prefix}.{block.norm}", b.spec.hidden, dtype=b.residual_dtype)
+    return b.to_activation(x)
 
 
-def _output(b: Builder, y: Value, layer: Layer, name: str | None) -> Value:
+def _result(b: Build, y: Value, block: Block, place: Place) -> Value:
     """What a block adds, in the stream's type."""
-    y = b.widen(y)
-    if name is not None:
-        y = stream_norm(b, y, f"blk.{layer.block}.{name}")
-    if layer.residual_scale != 1.0:
-        y = b.graph.op("Mul", y, b.number("residual_scale", layer.residual_scale, b.stream_dtype))
+    y = b.to_residual(y)
+    if block.post_norm is not None:
+        y = stream_norm(b, y, f"{place.prefix}.{block.post_norm}")
+    if block.scale != 1.0:
+        y = b.c.graph.op("Mul", y, b.c.number("residual_scale", block.scale, b.residual_dtype))
     return y
 
 
-def _attend(b: Builder, input_ids: Value, mask: Value) -> Attend:
-    """What GroupQueryAttention wants to know of the mask, which it must not see itself."""
-    g = b.graph
+def _sequence_inputs(b: Build, input_ids: Value, mask: Value) -> SequenceInputs:
+    """What attention wants to know of the mask."""
+    g = b.c.graph
     with g.scope("mask"):
         counts = g.op("ReduceSum", mask, g.ints(1), keepdims=0)
         last = g.op("Sub", counts, g.ints(1))
-        total = g.op("Gather", g.op("Shape", mask), g.constant("mask_axis", np.array(1, np.int64)), axis=0)
-        return Attend(g.cast(last, "int32"), g.cast(total, "int32"), input_ids, mask, last)
+        total = g.op("Gather", g.op("Shape", mask), b.c.integer("mask_axis", 1), axis=0)
+        return SequenceInputs(g.cast(last, "int32"), g.cast(total, "int32"), input_ids, mask, last)

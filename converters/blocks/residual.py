@@ -1,6 +1,6 @@
 """The residual stream: additions wait for the norm that follows them, so that one node does both."""
 
-from converters.blocks.context import Builder
+from converters.blocks.context import Build
 from converters.blocks.norm import add_stream_norm, stream_norm
 from converters.graph.graph import Value
 
@@ -8,9 +8,9 @@ from converters.graph.graph import Value
 class Residual:
     """The sum of the embedding and of what the blocks added so far, in the stream's type."""
 
-    def __init__(self, b: Builder, start: Value) -> None:
+    def __init__(self, b: Build, start: Value) -> None:
         self._b = b
-        self._total = b.widen(start)
+        self._total = b.to_residual(start)
         self._pending: Value | None = None
 
     def add(self, y: Value) -> None:
@@ -20,7 +20,7 @@ class Residual:
     def total(self) -> Value:
         """The stream."""
         if self._pending is not None:
-            self._total = self._b.graph.op("Add", self._total, self._pending, name="residual")
+            self._total = self._b.c.graph.op("Add", self._total, self._pending, name="residual")
             self._pending = None
         return self._total
 

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from converters.blocks.context import Builder
-from converters.graph.graph import MICROSOFT, Value
+from converters.blocks.context import Build
+from converters.graph.graph import Value
 from converters.spec import ContextFactors, LinearScaling, Rope, YarnScaling
 
 F64 = npt.NDArray[np.float64]
@@ -49,24 +49,20 @@ def magnitude(rope: Rope) -> float:
     return rope.magnitude * (1 + log) / (1 + log * rope.scaling.log_multiplier)
 
 
-def rotary_tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
+def rotary_tables(b: Build, rope: Rope) -> tuple[Value, Value]:
     """cos and sin [context, dim / 2], computed in float64 when a session starts: the file holds dim / 2 numbers."""
-    tables: tuple[Value, Value] = b.shared(("rope", rope), lambda: _tables(b, rope))
+    tables: tuple[Value, Value] = b.c.shared(("rope", rope), lambda: _tables(b, rope))
     return tables
 
 
-def _tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
-    g = b.graph
+def _tables(b: Build, rope: Rope) -> tuple[Value, Value]:
+    c, g = b.c, b.c.graph
     factors = _factors(b, rope)
-    index = sum(1 for key in b.memo if isinstance(key, tuple) and key[0] == "rope")
+    index = sum(1 for key in c.memo if isinstance(key, tuple) and key[0] == "rope")
     with g.scope(f"rope_{index}"):
         frequencies = g.constant(f"rope_{index}.inverse_frequencies", inverse_frequencies(rope, factors)[None, :])
-        positions = g.op(
-            "Range",
-            g.constant("position_first", np.array(0, np.int64)),
-            g.constant("position_limit", np.array(b.context_length, np.int64)),
-            g.constant("position_step", np.array(1, np.int64)),
-        )
+        first, limit = c.integer("position_first", 0), c.integer("position_limit", c.context_length)
+        positions = g.op("Range", first, limit, c.integer("position_step", 1))
         column = g.op("Unsqueeze", g.cast(positions, "float64"), g.ints(1))
         angles = g.op("Mul", column, frequencies)
         scale = magnitude(rope)
@@ -75,33 +71,27 @@ def _tables(b: Builder, rope: Rope) -> tuple[Value, Value]:
             table = g.op(op_type, angles)
             if scale != 1.0:
                 table = g.op("Mul", table, g.constant(f"rope_{index}.magnitude", np.array(scale, np.float64)))
-            made.append(g.cast(table, b.target.dtype))
+            made.append(g.cast(table, c.target.dtype))
     return made[0], made[1]
 
 
-def _factors(b: Builder, rope: Rope) -> npt.NDArray[np.float32] | None:
+def _factors(b: Build, rope: Rope) -> npt.NDArray[np.float32] | None:
     """Divisors of the frequencies [dim / 2]; of two tensors the one that llama.cpp takes at the same context."""
     if rope.factors is None:
         return None
     name = rope.factors
     if isinstance(name, ContextFactors):
-        longer = b.context_length > name.original_context
+        longer = b.c.context_length > name.original_context
         name, other = (name.long, name.short) if longer else (name.short, name.long)
         reason = f"for contexts of {'at most' if longer else 'more than'} the original length"
         b.weights.set_aside_one(other, reason, noted=True)
-    found: npt.NDArray[np.float32] = b.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
+    found: npt.NDArray[np.float32] = b.c.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
     return found
 
 
-def rotate(b: Builder, x: Value, rope: Rope, heads: int, where: Value) -> Value:
-    """Turn the heads of x [batch, sequence, heads * channels] at positions `where` [batch, sequence]."""
-    cos, sin = rotary_tables(b, rope)
-    inputs = (x, cos, sin, where) if b.target.standard else (x, where, cos, sin)
-    domain = "" if b.target.standard else MICROSOFT
-    result: Value = b.graph.op(
-        "RotaryEmbedding", *inputs, domain=domain, interleaved=0, num_heads=heads, rotary_embedding_dim=rope.dim
-    )
-    return result
+def rotate(b: Build, x: Value, rope: Rope, heads: int, where: Value) -> Value:
+    """Rotate the heads of x [batch, sequence, heads * channels] at positions `where` [batch, sequence]."""
+    return b.c.operators.rotary(b.c, x, rotary_tables(b, rope), where, heads, rope.dim)
 
 
 def split_half_order(heads: int, head_dim: int, rope_dim: int) -> npt.NDArray[np.intp]:

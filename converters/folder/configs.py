@@ -4,16 +4,17 @@ onnxruntime-genai 0.18 refuses unknown keys inside `model` and `search`, reads n
 here, and allocates the cache for `search.max_length` at once.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from converters.graph.graph import Value
+from converters.graph.states import PAST, PRESENT
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 
 
 def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """What onnxruntime-genai reads."""
-    spec, (heads, kv_heads, head_size) = plan.spec, _head_numbers(plan)
+    spec, states, heads = plan.spec, plan.states, _head_numbers(plan)
+    parts = dict.fromkeys(state.part for state in states)
     model = {
         "type": spec.genai_type,
         "context_length": plan.context_length,
@@ -25,21 +26,19 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
                 "log_id": "onnxruntime-genai",
                 "provider_options": list(plan.target.provider_options),
             },
-            "head_size": head_size,
+            "head_size": heads.size,
             "hidden_size": spec.hidden,
-            "num_attention_heads": heads,
-            "num_key_value_heads": kv_heads,
-            "num_hidden_layers": len(_caches(plan)),
+            "num_attention_heads": heads.heads,
+            "num_key_value_heads": heads.kv_heads,
+            "num_hidden_layers": len({state.index for state in states}),
             "inputs": {
                 "input_ids": "input_ids",
                 "attention_mask": "attention_mask",
-                "past_key_names": "past_key_values.%d.key",
-                "past_value_names": "past_key_values.%d.value",
+                **{f"past_{part}_names": f"{PAST}.%d.{part}" for part in parts},
             },
             "outputs": {
                 "logits": "logits",
-                "present_key_names": "present.%d.key",
-                "present_value_names": "present.%d.value",
+                **{f"present_{part}_names": f"{PRESENT}.%d.{part}" for part in parts},
             },
         },
     }
@@ -47,23 +46,23 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "do_sample": False,
         "max_length": plan.context_length,
         "num_beams": 1,
-        "past_present_share_buffer": not plan.target.standard,
+        "past_present_share_buffer": all(state.in_place for state in states),
     }
     return {"model": model, "search": search}
 
 
 def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """`config.json` for tools that look for one; numbers under Hugging Face's names."""
-    spec, (heads, kv_heads, head_size) = plan.spec, _head_numbers(plan)
-    rope = spec.attention.rope
+    spec, heads = plan.spec, _head_numbers(plan)
+    rope = spec.attention.rope if spec.attention else None
     return {
         "model_type": spec.genai_type,
         "hidden_size": spec.hidden,
-        "intermediate_size": spec.layers[0].feed_forward.width,
+        "intermediate_size": spec.mlp.width if spec.mlp else None,
         "num_hidden_layers": len(spec.layers),
-        "num_attention_heads": heads,
-        "num_key_value_heads": kv_heads,
-        "head_dim": head_size,
+        "num_attention_heads": heads.heads,
+        "num_key_value_heads": heads.kv_heads,
+        "head_dim": heads.size,
         "vocab_size": spec.vocab,
         "max_position_embeddings": plan.context_length,
         "rms_norm_eps" if spec.norm.kind == "rms" else "layer_norm_eps": spec.norm.epsilon,
@@ -75,16 +74,21 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     }
 
 
-def _caches(plan: Plan) -> list[Value]:
-    """Key caches of the graph, one per layer that attends."""
-    return [value for value in plan.graph.inputs if value.name.endswith(".key")]
+class _Heads(NamedTuple):
+    """Query heads, key/value heads, and channels of a head as they are stored."""
+
+    heads: int
+    kv_heads: int
+    size: int
 
 
-def _head_numbers(plan: Plan) -> tuple[int, int, int]:
-    """Heads, key/value heads and stored channels of the first layer that attends."""
-    shape = _caches(plan)[0].shape
-    assert shape is not None
-    return plan.spec.attention.heads, int(shape[1]), int(shape[3])
+def _head_numbers(plan: Plan) -> _Heads:
+    """Of the first layer that attends; zeros in a model without attention."""
+    cached = next((state.shape for state in plan.states if state.position_axis is not None), None)
+    if plan.spec.attention is None or cached is None:
+        return _Heads(0, 0, 0)
+    _, kv_heads, _, head_size = cached
+    return _Heads(plan.spec.attention.heads, int(kv_heads), int(head_size))
 
 
 def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:

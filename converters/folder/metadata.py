@@ -11,13 +11,18 @@ KEPT = ("general.architecture", "general.author", "general.license", "general.na
 
 
 def kept_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """What describes the model, for JSON, in the order of the file."""
-    return {key: _plain(metadata[key]) for key in metadata if key in KEPT or not key.startswith(LEFT_OUT)}
+    """What describes the model, in the order of the file."""
+    return {key: metadata[key] for key in metadata if key in KEPT or not key.startswith(LEFT_OUT)}
 
 
-def restored_metadata(kept: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of `kept_metadata` as the file's metadata give them."""
-    return {key: _typed(value) for key, value in kept.items()}
+def plain_metadata(kept: Mapping[str, Any]) -> dict[str, Any]:
+    """Kept metadata for JSON."""
+    return {key: _plain(value) for key, value in kept.items()}
+
+
+def restored_metadata(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of `plain_metadata` as the file's metadata give them. Raises KeyError or TypeError if damaged."""
+    return {key: _typed(value) for key, value in plain.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """Writing a model folder: complete under its final name, or not there at all."""
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -11,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from converters.folder.manifest import MANIFEST
 from repack.errors import InputError, MobiusError
 
-MANIFEST = "mobius.json"
 MODEL, DATA = "model.onnx", "model.onnx_data"
 OnTensor = Callable[[str, int], None]  # name of a stored weight, bytes
 SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
@@ -104,36 +103,3 @@ def _move_into_place(work: Path, destination: Path) -> None:
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """UTF-8, indented, ending in a newline; the same content gives the same bytes."""
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def sha256_of(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 22):
-            digest.update(chunk)
-    return digest.hexdigest()
-
-
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a model folder.
-
-    Raises:
-        InputError: the folder is missing, was not written by mobius, or lost a file.
-    """
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder", "give the folder that `mobius convert` wrote")
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        files = {str(name): int(size) for name, size in manifest["files"].items()}
-    except FileNotFoundError:
-        raise InputError(f"{folder} has no {MANIFEST}", "give the folder that `mobius convert` wrote") from None
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise InputError(f"{path} cannot be read: {error}", "convert the model again") from error
-    for name, size in files.items():
-        found = (folder / name).stat().st_size if (folder / name).is_file() else -1
-        if found != size:
-            state = "is missing" if found < 0 else f"has {found} bytes instead of {size}"
-            raise InputError(f"{folder / name} {state}", "convert the model again with --force")
-    return dict(manifest)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+MODEL, DATA = "model.onnx", "model.onnx_data"  # the files of a written graph
 MICROSOFT = "com.microsoft"
 # Names of ONNX types used here: bits per element, and the TensorProto number that Cast takes.
 DTYPES: dict[str, tuple[int, int]] = {
@@ -84,20 +85,24 @@ class Graph:
         finally:
             self._scope.pop()
 
-    def op(
+    def op(self, op_type: str, *inputs: Value | None, domain: str = "", name: str = "", **attributes: Any) -> Value:
+        """Add a node with one output, and return that."""
+        return self.multi_op(op_type, *inputs, outputs=1, domain=domain, name=name, **attributes)[0]
+
+    def multi_op(
         self,
         op_type: str,
         *inputs: Value | None,
+        outputs: int,
         domain: str = "",
-        outputs: int = 1,
         name: str = "",
         **attributes: Any,
-    ) -> Any:
-        """Add a node; returns its output, or a tuple when `outputs` > 1."""
+    ) -> tuple[Value, ...]:
+        """Add a node with several outputs, and return them."""
         label = self._unique("/".join([*self._scope, *([name] if name else []), op_type]))
         made = tuple(Value(f"{label}/output_{index}", derived=True) for index in range(outputs))
         self.nodes.append(Node(label, domain, op_type, inputs, made, attributes))
-        return made[0] if outputs == 1 else made
+        return made
 
     def _unique(self, name: str) -> str:
         count = self._taken.get(name, 0)
@@ -135,6 +140,6 @@ class Graph:
 
     def cast(self, value: Value, dtype: str, name: str = "") -> Value:
         """A Cast node."""
-        result: Value = self.op("Cast", value, name=name, to=DTYPES[dtype][1])
-        result.dtype = dtype
-        return result
+        made = self.op("Cast", value, name=name, to=DTYPES[dtype][1])
+        made.dtype = dtype
+        return made

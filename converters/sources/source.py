@@ -1,17 +1,101 @@
-"""What a model can be converted from: a GGUF file, or a folder made from one."""
+"""What a model can be converted from: one protocol, whatever stands behind it."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from converters.sources.gguf.file import GgufFile
-from converters.sources.onnx_folder.folder import ModelFolder
+import numpy as np
+import numpy.typing as npt
 
-Source = GgufFile | ModelFolder
+from converters.folder.source_file import SourceFile
+from converters.weights.records import Rounding
+from repack.block_quantized import BlockMatrix
+
+if TYPE_CHECKING:
+    from converters.tokenizer.export import TokenizerFiles
+
+Order = npt.NDArray[np.intp] | None  # picks rows; or elements, where it has as many entries as the tensor
 
 
-def open_source(path: Path) -> Source:
-    """Open a file or a folder; close it, or use it as a context manager.
+class Tensor(Protocol):
+    """A tensor of a source: `shape` outermost first, `type_name` as ggml has it, `nbytes` of the file's own form."""
 
-    Raises:
-        MobiusError: it is neither, is damaged, or is a folder that cannot be rewritten.
+    @property
+    def name(self) -> str:
+        """The GGUF's."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """[rows, columns] of a matrix."""
+
+    @property
+    def type_name(self) -> str:
+        """Such as "Q4_K"."""
+
+    @property
+    def nbytes(self) -> int | None:
+        """None where the type is not known."""
+
+
+class Source(Protocol):
+    """A model: metadata and tensors under GGUF's names; nothing is read before it is asked for.
+
+    `order` is that of the graph, in which a source that was a graph already stands.
     """
-    return ModelFolder.open(path) if path.is_dir() else GgufFile.open(path)
+
+    @property
+    def path(self) -> Path:
+        """The model's file, for people; it need not exist any more."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of all its files."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Under GGUF's keys."""
+
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """All tensors by name, also those that no graph needs."""
+
+    @property
+    def token_count(self) -> int | None:
+        """Tokens of the vocabulary that the metadata lists; None where they list none."""
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether quantized tensors still are in the blocks of their file, as `--storage small` needs them."""
+
+    @property
+    def rounded(self) -> Mapping[str, Mapping[str, Rounding]]:
+        """What was rounded already when the source was made, by tensor and kind of number."""
+
+    def matrix(self, name: str, order: Order = None) -> BlockMatrix | None:
+        """A quantized tensor; None for floats.
+
+        Raises:
+            MobiusError: its rows are no whole blocks, or the source does not hold it any more.
+        """
+
+    def floats(self, name: str, order: Order = None) -> npt.NDArray[np.float32]:
+        """The weights of any tensor, as they are in float32, in its own shape."""
+
+    def raw(self, name: str, order: Order = None) -> npt.NDArray[np.uint8]:
+        """The bytes of a tensor of floats: uint8 [rows, bytes of a row]."""
+
+    def tokenizer(self) -> "TokenizerFiles":
+        """The tokenizer's files.
+
+        Raises:
+            MobiusError: they cannot be made.
+        """
+
+    def provenance(self) -> list[SourceFile]:
+        """Name, hash and size of each file of the model."""
+
+    def __enter__(self) -> Self:
+        """Give the files back at the end of a `with`."""
+
+    def __exit__(self, *_: object) -> None:
+        """Give the files back."""

@@ -54,21 +54,6 @@ class Kind:
     needs_unknown: bool = False
 
 
-def bpe(**options: Any) -> Json:
-    """The options of a BPE model, those given and the defaults."""
-    return {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": None,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "ignore_merges": False,
-        **options,
-    }
-
-
 def replace(pattern: str, content: str, *, regex: bool = False) -> Json:
     """A normalizer or decoder that replaces a text, or all that a regular expression matches."""
     return {"type": "Replace", "pattern": {"Regex" if regex else "String": pattern}, "content": content}

@@ -1,17 +1,23 @@
-"""Byte-level BPE (`tokenizer.ggml.model` = gpt2): words from a pre-tokenizer, merges from the file."""
+"""Byte-level BPE: words from a pre-tokenizer, merges from the file.
+
+It is the kind of `tokenizer.ggml.model` = gpt2, but for some names in `tokenizer.ggml.pre`.
+"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from converters.tokenizer.algorithm import Algorithm, Json, Kind, bpe, split
-from converters.tokenizer.byte_tokens import BYTE_CHARACTERS
-from converters.tokenizer.merge_lines import read_merges
+from converters.tokenizer.algorithm import Algorithm, Json, Kind, split
+from converters.tokenizer.bpe import bpe_model, read_merges
 from converters.tokenizer.pretokenizers import DEFAULT, PreTokenizer, find_pre_tokenizer
-from converters.tokenizer.vocabulary import KEY, Vocabulary
+from converters.tokenizer.spaced_bpe import PLAIN_TEXT
+from converters.tokenizer.vocabulary import BYTE_CHARACTERS, KEY, Vocabulary
 
 _BYTES: Json = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}
 # llama.cpp loads files with these pre-tokenizers without merges.
 _NEEDS_NO_MERGES = ("kimi-k2",)
+# Where the file names no BOS, models with these pre-tokenizers have none.
+_NO_BOS = ("chatglm-bpe", "glm4", "glm5")
 # Bytes in the UTF-8 of any character that exists: planes 4 to 13 (0xF1, 0xF2) are empty.
 _USED_BYTES = frozenset([*range(0xC0), *range(0xC2, 0xF1), 0xF3, 0xF4])
 
@@ -24,7 +30,7 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     splits += _cuts_at_missing_bytes(vocabulary, warnings)
     return Algorithm(
         tokenizer_class="PreTrainedTokenizerFast",
-        model=bpe(ignore_merges=pre_tokenizer.whole_words),
+        model=bpe_model(ignore_merges=pre_tokenizer.whole_words),
         normalizer=None,
         pre_tokenizer={"type": "Sequence", "pretokenizers": [*splits, _BYTES]},
         decoder=_BYTES,
@@ -73,3 +79,13 @@ def _pre_tokenizer(metadata: Mapping[str, Any], warnings: list[str]) -> PreToken
 
 
 BYTE_LEVEL = Kind("byte-level BPE", {}, _build)
+
+
+def gpt2_kind(metadata: Mapping[str, Any]) -> Kind:
+    """What a file of `tokenizer.ggml.model` = gpt2 is, by the name of its pre-tokenizer.
+
+    An id that the file lacks is that of Falcon's `<|endoftext|>`.
+    """
+    pre = str(metadata.get(KEY + "pre"))
+    ids = {"eos": 11} if pre in _NO_BOS else {"bos": 11, "eos": 11}
+    return replace(BYTE_LEVEL, default_ids=ids, build=PLAIN_TEXT.get(pre, BYTE_LEVEL.build))

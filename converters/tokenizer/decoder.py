@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from converters.tokenizer.algorithm import SPACE, Algorithm, Json, replace
-from converters.tokenizer.byte_tokens import BYTE_CHARACTERS
-from converters.tokenizer.vocabulary import MATCHED_FIRST, TokenType, Vocabulary
+from converters.tokenizer.vocabulary import BYTE_CHARACTERS, MATCHED_FIRST, TokenType, Vocabulary
 
 # Tokens of all other types have no text in llama.cpp, also when a model writes them.
 _SHOWN = (*MATCHED_FIRST, TokenType.NORMAL, TokenType.BYTE)

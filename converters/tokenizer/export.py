@@ -6,13 +6,11 @@ from typing import Any
 
 from converters.tokenizer.added_tokens import added_tokens
 from converters.tokenizer.algorithm import Algorithm
-from converters.tokenizer.byte_level import BYTE_LEVEL
-from converters.tokenizer.gpt2 import gpt2_kind
+from converters.tokenizer.byte_level import BYTE_LEVEL, gpt2_kind
 from converters.tokenizer.plamo2 import PLAMO2
 from converters.tokenizer.sentencepiece import SENTENCEPIECE
 from converters.tokenizer.spaced_bpe import SPACED_BPE
-from converters.tokenizer.special import SpecialTokens, read_special_tokens, settle_assumed
-from converters.tokenizer.suppressed import read_suppressed
+from converters.tokenizer.special import SpecialTokens, read_special_tokens, read_suppressed, settle_assumed
 from converters.tokenizer.templates import read_templates
 from converters.tokenizer.tokenizer_json import tokenizer_json
 from converters.tokenizer.unigram import UNIGRAM
@@ -43,12 +41,12 @@ NO_TOKENIZER = ("none", "no_vocab")
 
 @dataclass(frozen=True)
 class TokenizerFiles:
-    """The tokenizer of a model: the text of its files, and the ids that other files need.
+    """The tokenizer of a model: the contents of its files, and the ids that other files need.
 
-    A model without a tokenizer has no text, and no ids.
+    A model without a tokenizer has none, and no ids.
     """
 
-    tokenizer_json: str | None = None
+    tokenizer_json: bytes | None = None
     tokenizer_config: dict[str, Any] | None = None
     chat_template: str | None = None
     named_templates: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from converters.tokenizer.algorithm import SPACE
-from converters.tokenizer.joining import Joining
+from converters.tokenizer.bpe import Bpe
 from converters.tokenizer.vocabulary import TokenType, Vocabulary
 
 _LONGEST_PART = 101
@@ -22,12 +22,12 @@ _CUT_TOKEN = re.compile(f"([^{SPACE}\n\r]+)[{SPACE}\n\r].*", re.DOTALL)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]{2}")
 
 
-def warn_of_genai_cuts(vocabulary: Vocabulary, joining: Joining, add_prefix: bool, warnings: list[str]) -> None:
-    """Warn with examples; `joining` is by the merges of the vocabulary."""
+def warn_of_genai_cuts(vocabulary: Vocabulary, bpe: Bpe, add_prefix: bool, warnings: list[str]) -> None:
+    """Warn with examples; `bpe` is by the merges of the vocabulary."""
     prefix = SPACE * add_prefix
     words = [vocabulary.tokens[i] for i in (vocabulary.types == TokenType.NORMAL).nonzero()[0].tolist()]
     kinds = (_with_inner_space(words), _repeated(words), _unspaced(words, add_prefix))
-    found = [next((text for text, cut in texts if _differs(joining, prefix, text, cut)), None) for texts in kinds]
+    found = [next((text for text, cut in texts if _differs(bpe, prefix, text, cut)), None) for texts in kinds]
     examples = [_shown(text.replace(SPACE, " ")) for text in found if text is not None]
     if examples:
         warnings.append(
@@ -36,10 +36,10 @@ def warn_of_genai_cuts(vocabulary: Vocabulary, joining: Joining, add_prefix: boo
         )
 
 
-def _differs(joining: Joining, prefix: str, text: str, cut: int) -> bool:
+def _differs(bpe: Bpe, prefix: str, text: str, cut: int) -> bool:
     """Whether the tokens are others if the text is cut there."""
     parts = (prefix + text[:cut], text[cut:])
-    return joining.tokens(prefix + text) != [token for part in parts for token in joining.tokens(part, at_once=True)]
+    return bpe.tokens(prefix + text) != [token for part in parts for token in bpe.tokens(part, at_once=True)]
 
 
 def _with_inner_space(words: Iterable[str]) -> Iterator[tuple[str, int]]:

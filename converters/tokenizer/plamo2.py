@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.tokenizer.algorithm import BYTE_TOKEN_DECODER, Algorithm, Kind, replace
-from converters.tokenizer.byte_tokens import BYTE_TOKENS
 from converters.tokenizer.ties import is_run
-from converters.tokenizer.vocabulary import TokenType, Vocabulary, per_token
+from converters.tokenizer.vocabulary import BYTE_TOKENS, TokenType, Vocabulary, per_token
 from repack.errors import MobiusError
 
 # llama.cpp rounds scores to this part of one, and an unknown character costs so many of them.

@@ -10,7 +10,7 @@ from repack.errors import MobiusError
 
 @dataclass(frozen=True)
 class PreTokenizer:
-    """Patterns applied one after the other: each cuts the pieces of the one beforx.
+    """Patterns applied one after the other: each cuts the pieces of the one before.
 
     Both what a pattern matches and what lies between matches become pieces.
     """

@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, bpe, replace, spaced_text_decoder
-from converters.tokenizer.byte_tokens import warn_of_missing_bytes
+from converters.tokenizer.algorithm import SPACE, Algorithm, Json, Kind, replace, spaced_text_decoder
+from converters.tokenizer.bpe import Bpe, bpe_model
 from converters.tokenizer.genai_cuts import warn_of_genai_cuts
-from converters.tokenizer.joining import Joining
 from converters.tokenizer.merges import merges_by_score
 from converters.tokenizer.ties import is_run
-from converters.tokenizer.vocabulary import KEY, TokenType, Vocabulary, per_token
+from converters.tokenizer.vocabulary import KEY, TokenType, Vocabulary, per_token, warn_of_missing_bytes
 from repack.errors import MobiusError
 
 
@@ -27,11 +26,11 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     add_prefix = bool(metadata.get(KEY + "add_space_prefix", True))
     pairs = list(zip(merges.left.tolist(), merges.right.tolist(), strict=True))
     warn_of_genai_cuts(
-        vocabulary, Joining(vocabulary.ids, {pair: rank for rank, pair in enumerate(pairs)}), add_prefix, warnings
+        vocabulary, Bpe(vocabulary.ids, {pair: rank for rank, pair in enumerate(pairs)}), add_prefix, warnings
     )
     return Algorithm(
         tokenizer_class="GemmaTokenizer",
-        model=bpe(byte_fallback=True, fuse_unk=True),
+        model=bpe_model(byte_fallback=True, fuse_unk=True),
         normalizer=_normalizer(add_prefix),
         pre_tokenizer=None,
         decoder=spaced_text_decoder(bytes_too=True, strip=add_prefix),

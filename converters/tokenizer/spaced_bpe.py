@@ -13,16 +13,13 @@ from converters.tokenizer.algorithm import (
     Algorithm,
     Build,
     Kind,
-    bpe,
     replace,
     spaced_text_decoder,
     split,
 )
-from converters.tokenizer.byte_tokens import warn_of_missing_bytes
+from converters.tokenizer.bpe import Bpe, bpe_model, read_merges
 from converters.tokenizer.genai_cuts import warn_of_genai_cuts
-from converters.tokenizer.joining import Joining
-from converters.tokenizer.merge_lines import read_merges
-from converters.tokenizer.vocabulary import KEY, Vocabulary
+from converters.tokenizer.vocabulary import KEY, Vocabulary, warn_of_missing_bytes
 
 _GENAI = "onnxruntime-genai gives other ids, for example for 'a b': encode with the tokenizers library"
 _BEFORE_A_LINE = r"(?<![^\n])(?=[^\n▁])"
@@ -40,10 +37,10 @@ class _Spaced:
 
     def __call__(self, metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[str]) -> Algorithm:
         merges = read_merges(metadata, vocabulary.ids, warnings)
-        joining = Joining(vocabulary.ids, merges)
+        bpe = Bpe(vocabulary.ids, merges)
         warn_of_missing_bytes(vocabulary, warnings)
         if self.whole_runs:
-            _warn_of_line_feeds(vocabulary, joining, warnings)
+            _warn_of_line_feeds(vocabulary, bpe, warnings)
         spaces, lines = replace(" ", SPACE), split(r"\n+", regex=True)  # no token spans the end of a line
         if self.words:
             steps = [spaces, replace(_BEFORE_A_LINE, SPACE, regex=True)]
@@ -51,10 +48,10 @@ class _Spaced:
             lines = {"type": "Sequence", "pretokenizers": [lines, split(SPACE, behavior="MergedWithNext")]}
             warnings.append(_GENAI)
         else:
-            warn_of_genai_cuts(vocabulary, joining, False, warnings)
+            warn_of_genai_cuts(vocabulary, bpe, False, warnings)
         return Algorithm(
             tokenizer_class="GemmaTokenizer",
-            model=bpe(byte_fallback=True),
+            model=bpe_model(byte_fallback=True),
             normalizer=spaces,
             pre_tokenizer=lines,
             decoder=spaced_text_decoder(bytes_too=True, strip=bool(metadata.get(KEY + "add_space_prefix", False))),
@@ -63,12 +60,12 @@ class _Spaced:
         )
 
 
-def _warn_of_line_feeds(vocabulary: Vocabulary, joining: Joining, warnings: list[str]) -> None:
+def _warn_of_line_feeds(vocabulary: Vocabulary, bpe: Bpe, warnings: list[str]) -> None:
     """Announce the runs of line feeds that are tokens, but not what the merges make of them."""
     tokens = vocabulary.tokens
     matched_first = vocabulary.matched_first
     runs = [text for i, text in enumerate(tokens) if not text.strip("\n") and not matched_first[i]]
-    missed = [text for text in runs if joining.tokens(text) != [text]]
+    missed = [text for text in runs if bpe.tokens(text) != [text]]
     if missed:
         warnings.append(
             f"the merges do not make {len(missed)} tokens of line feeds, for example {missed[0]!r}: "
@@ -86,7 +83,7 @@ def _unspaced(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: lis
     warnings.append(_GENAI)
     return Algorithm(
         tokenizer_class="GemmaTokenizer",
-        model=bpe(byte_fallback=True),
+        model=bpe_model(byte_fallback=True),
         normalizer=None,
         pre_tokenizer=split(r"\s+", regex=True),
         decoder=BYTE_TOKEN_DECODER,

@@ -1,4 +1,4 @@
-"""Special tokens: ids with a role, and those that llama.cpp recognizes by their text."""
+"""Special tokens: ids with a role, those that llama.cpp recognizes by their text, and those never to be generated."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from converters.tokenizer.vocabulary import KEY, TokenType, Vocabulary
+from repack.errors import InputError
 
 # Generation stops at these, whatever the metadata says.
 _END_OF_GENERATION = (
@@ -166,6 +167,26 @@ def settle_assumed(
             key = f"{KEY}{role}_token_id"
             warnings.append(f"the file names no {role.upper()} token ({key}): like in llama.cpp, {uses[role]} {token}")
     return special if bos_used or "bos" not in ordinary else replace(special, bos=None)
+
+
+def read_suppressed(metadata: Mapping[str, Any], tokens: list[str], warnings: list[str]) -> tuple[int, ...]:
+    """Ids of the tokens that must never be generated, in order; ids out of range are left out, as in llama.cpp.
+
+    Raises:
+        InputError: they are not a list of integers.
+    """
+    values = metadata.get(KEY + "suppress_tokens")
+    if values is None:
+        return ()
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu":
+        raise InputError(f"{KEY}suppress_tokens is not a list of token ids")
+    ids = tuple(sorted({int(i) for i in values if 0 <= i < len(tokens)}))
+    if ids:
+        warnings.append(
+            f"{len(ids)} tokens must never be generated, for example {tokens[ids[0]]!r} (suppress_tokens of "
+            "generation_config.json, which `mobius run` follows): onnxruntime-genai has no such setting"
+        )
+    return ids
 
 
 def _remove_inner_marks(stops: set[int], types: NDArray[np.int32], ids: Mapping[str, int]) -> None:

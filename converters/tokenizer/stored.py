@@ -14,7 +14,7 @@ NAMED_TEMPLATES = "additional_chat_templates"  # where transformers looks for te
 def write_tokenizer(folder: Path, tokens: TokenizerFiles) -> None:
     """Write what the model has of a tokenizer and chat templates."""
     if tokens.tokenizer_json is not None and tokens.tokenizer_config is not None:
-        _write(folder / TOKENIZER, tokens.tokenizer_json)
+        (folder / TOKENIZER).write_bytes(tokens.tokenizer_json)
         write_json(folder / CONFIG, tokens.tokenizer_config)
     if tokens.chat_template is not None:
         _write(folder / TEMPLATE, tokens.chat_template)
@@ -37,9 +37,9 @@ def token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
 
 def stored_tokenizer(folder: Path, ids: dict[str, Any]) -> TokenizerFiles:
     """The files as they are, and `ids` as `token_ids` gave them."""
-    config = _text(folder / CONFIG)
+    whole, config = folder / TOKENIZER, _text(folder / CONFIG)
     return TokenizerFiles(
-        tokenizer_json=_text(folder / TOKENIZER),
+        tokenizer_json=whole.read_bytes() if whole.exists() else None,
         tokenizer_config=None if config is None else json.loads(config),
         chat_template=_text(folder / TEMPLATE),
         named_templates=named_templates(folder),

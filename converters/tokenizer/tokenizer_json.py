@@ -1,4 +1,4 @@
-"""The text of `tokenizer.json`."""
+"""The bytes of `tokenizer.json`."""
 
 import json
 from collections.abc import Iterator
@@ -19,8 +19,8 @@ def tokenizer_json(
     added: list[Json],
     unk: int | None,
     around: tuple[int | None, int | None],
-) -> str:
-    """Write it; `around` has the ids that go before and after every text (None: nothing does)."""
+) -> bytes:
+    """Write it in UTF-8; `around` has the ids that go before and after every text (None: nothing does)."""
     tokens = algorithm.tokens or vocabulary.tokens
     model = dict(algorithm.model)
     if algorithm.unknown is not None:
@@ -39,7 +39,7 @@ def tokenizer_json(
     }
     # The long parts are put together from quoted tokens: encoding them as objects takes far longer.
     parts = [_dump(whole)[:-2].encode(), *_long_parts(tokens, algorithm)]
-    return (b",".join(parts) + b"}}").decode()
+    return b",".join(parts) + b"}}"
 
 
 def _long_parts(tokens: list[str], algorithm: Algorithm) -> Iterator[bytes]:

@@ -6,10 +6,9 @@ A text of ids has no spaces then. llama.cpp's own texts of such ids are of no us
 from collections.abc import Mapping
 from typing import Any
 
-from converters.tokenizer.algorithm import LOWERCASE, Algorithm, Kind, bpe, split
-from converters.tokenizer.byte_tokens import BYTE_TOKENS
-from converters.tokenizer.merge_lines import read_merges
-from converters.tokenizer.vocabulary import KEY, Vocabulary
+from converters.tokenizer.algorithm import LOWERCASE, Algorithm, Kind, split
+from converters.tokenizer.bpe import bpe_model, read_merges
+from converters.tokenizer.vocabulary import BYTE_TOKENS, KEY, Vocabulary
 from repack.errors import MobiusError
 
 _CLASS_SIZE = 9000  # the engine for regular expressions takes no more than 10,000 characters in one pair of brackets
@@ -28,7 +27,7 @@ def _build(metadata: Mapping[str, Any], vocabulary: Vocabulary, warnings: list[s
     lowercase = bool(metadata.get(KEY + "normalizer.lowercase"))
     return Algorithm(
         tokenizer_class="PreTrainedTokenizerFast",
-        model=bpe(),
+        model=bpe_model(),
         normalizer={"type": "Sequence", "normalizers": list(LOWERCASE)} if lowercase else None,
         # Characters without a token disappear, but no merge joins what was around them.
         pre_tokenizer=split(rf"\s|{unknown}", regex=True, behavior="Removed"),

@@ -1,120 +1,150 @@
-"""A quantized matrix as graph values, in either storage, ready for MatMulNBits and GatherBlockQuantized."""
+"""ONNX Runtime's MatMulNBits: codes and scales in its layout, and one correction for types with an offset."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from converters.graph.graph import Graph, Value
-from converters.target import Target
+from converters.graph.context import GraphContext
+from converters.graph.graph import MICROSOFT, Value
+from converters.weights.matrix import StoredRows, block_sums, joined, offsets, scales, whole_layout
 from converters.weights.recorder import Recorder
-from converters.weights.records import TensorRecord, store_as
-from repack.bits import pair_pack
-from repack.block_quantized import BlockQuantized, Layout
+from converters.weights.records import TensorRecord
+from repack.bits import U8, pair_pack
+from repack.block_quantized import F64, BlockMatrix, BlockQuantized, Layout
 from repack.quant_type import QuantType
+from repack.registry import QUANT_TYPES
+
+OPERATOR, LEVEL = "MatMulNBits", "accuracy_level"
+ZERO_POINT_BYTES = {4: 0x88, 8: 0x80}
 
 
 @dataclass(frozen=True)
-class QuantizedMatrix:
+class NBitsMatrix:
     """`codes` uint8 [rows, blocks, bytes], `scale` and `offset` [rows, blocks].
 
     Either `codes` and `scale` are both initializers or both computed by nodes: ONNX Runtime's x64 kernel
     gives wrong results without an error when it packs constant codes beside scales that are not constant.
     """
 
-    name: str
     layout: Layout
     codes: Value
     scale: Value
     offset: Value | None
 
-    def flat_codes(self, graph: Graph) -> Value:
-        """The codes as uint8 [rows, bytes of a row], for GatherBlockQuantized."""
-        result: Value = graph.op("Reshape", self.codes, graph.ints(self.layout.rows, self.layout.code_bytes))
-        return result
+    def __post_init__(self) -> None:
+        same = self.codes.derived == self.scale.derived
+        assert same, f"{self.codes.name}: constant codes beside derived scales give wrong results"
+
+    def product(self, c: GraphContext, x: Value) -> Value:
+        """MatMulNBits, and the offsets times the sums of x over blocks."""
+        layout = self.layout
+        y = c.graph.op(
+            OPERATOR, x, self.codes, self.scale,
+            domain=MICROSOFT, K=layout.columns, N=layout.rows, bits=layout.bits, block_size=layout.block_size,
+            accuracy_level=c.target.accuracy_level,
+        )  # fmt: skip
+        if self.offset is None:
+            return y
+        correction = c.operators.matmul_transposed(c, block_sums(c, x, layout), self.offset)
+        return c.graph.op("Add", y, correction)
+
+    def gather(self, c: GraphContext, index: Value) -> Value:
+        """GatherBlockQuantized; the offset, where there is one, is added per block."""
+        layout, g = self.layout, c.graph
+        flat = g.op("Reshape", self.codes, g.ints(layout.rows, layout.code_bytes))
+        x = g.op(
+            "GatherBlockQuantized", flat, index, self.scale, self._zero_points(c),
+            domain=MICROSOFT, bits=layout.bits, block_size=layout.block_size, gather_axis=0, quantize_axis=1,
+        )  # fmt: skip
+        if self.offset is None:
+            return x
+        offset = g.op("Gather", self.offset, index, axis=0)
+        blocks = g.op("Reshape", x, g.ints(0, 0, layout.block_shape.blocks, layout.block_size))
+        summed = g.op("Add", blocks, g.op("Unsqueeze", offset, g.ints(-1)))
+        return g.op("Reshape", summed, g.ints(0, 0, layout.columns))
+
+    def _zero_points(self, c: GraphContext) -> Value:
+        """The implicit zero point written out, since execution providers disagree on the default; one byte stored.
+
+        Rows are padded to whole bytes, as the operator demands.
+        """
+        layout = self.layout
+        row_bytes = -(-layout.block_shape.blocks * layout.bits // 8)
+        byte = np.array([[ZERO_POINT_BYTES[layout.bits]]], np.uint8)
+        stored = c.graph.constant(f"zero_point_{layout.bits}", byte)
+        return c.graph.op("Expand", stored, c.graph.ints(layout.rows, row_bytes))
 
 
-@dataclass(frozen=True)
-class Part:
-    """A tensor, or one of several whose rows stand below one another; `pack` reads it when the file is written."""
+class MatMulNBits:
+    """The form, in either storage."""
 
-    record: TensorRecord
-    layout: Layout
-    pack: Callable[[], BlockQuantized]
+    def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> NBitsMatrix:
+        """Initializers (and, where they are stored otherwise, the nodes that unfold them) of one matrix."""
+        layout, before = whole_layout(parts), set(c.graph.initializers)
+        with c.graph.scope(name):
+            emit = _emit_small if c.target.storage == "small" else _emit_fast
+            made = emit(c, name, layout, parts)
+        added = sum(v.nbytes for n, v in c.graph.initializers.items() if n not in before and n.startswith(name))
+        first_row = 0
+        for part in parts:
+            correction = " + offset" if layout.has_offset else ""
+            form, size = f"{layout.bits} bit, block {layout.block_size}{correction}", added * part.layout.rows
+            part.record.place(form, size // layout.rows, stored_as=name, first_row=first_row)
+            first_row += part.layout.rows
+        return made
 
-
-def emit_quantized(graph: Graph, name: str, quant: QuantType, parts: Sequence[Part], target: Target) -> QuantizedMatrix:
-    """Initializers (and, where they are stored otherwise, the nodes that unfold them) of one matrix.
-
-    `name` is the tensor's, or one for all parts together; all parts are of type `quant`.
-    """
-    layout = replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
-    before = set(graph.initializers)
-    with graph.scope(name):
-        emit = _emit_small if target.storage == "small" else _emit_fast
-        made = emit(graph, name, layout, quant, parts, target)
-    added = sum(v.nbytes for n, v in graph.initializers.items() if n not in before and n.startswith(name))
-    first_row = 0
-    for part in parts:
-        part.record.stored_as, part.record.first_row = name, first_row
-        first_row += part.layout.rows
-        part.record.stored_bytes = added * part.layout.rows // layout.rows
-        correction = " + offset" if layout.has_offset else ""
-        part.record.format = f"{layout.bits} bit, block {layout.block_size}{correction}"
-    return made
+    def read_back(
+        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+    ) -> BlockMatrix:
+        """The operator's inputs of a folder in storage `fast`."""
+        offset = array(f"{stem}.offset") if layout.has_offset else None
+        return _FolderRows(layout, record.first_row, array(f"{stem}.codes"), array(f"{stem}.scale"), offset)
 
 
-def joined(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Rows below one another, without a copy when there is one array."""
-    found = list(arrays)
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def scales(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
-    """Scales [rows, blocks] of all parts in the target type; roundings are counted."""
-    return joined(store_as(part.pack().scale(), dtype, part.record, "scale") for part in parts)
-
-
-def offsets(parts: Sequence[Part], dtype: str) -> npt.NDArray[Any]:
-    """Offsets [rows, blocks] of all parts in the target type; roundings are counted."""
-    return joined(store_as(part.pack().offset(), dtype, part.record, "offset") for part in parts)
-
-
-def _emit_fast(
-    graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], target: Target
-) -> QuantizedMatrix:
+def _emit_fast(c: GraphContext, name: str, layout: Layout, parts: Sequence[StoredRows]) -> NBitsMatrix:
     """The operator's final inputs; only float16 scales of the file may wait for a Cast."""
-    grid = layout.grid
-    shape = (grid.rows, grid.blocks)
+    g, wanted = c.graph, c.target.dtype
+    shape = (layout.rows, layout.block_shape.blocks)
     offset = None
-    if quant.offset is not None:
-        offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: offsets(parts, target.dtype))
+    if layout.has_offset:
+        offset = g.initializer(f"{name}.offset", wanted, shape, lambda: offsets(parts, wanted))
     # Stored as the file has them where widening them is exact.
-    dtype = "float16" if quant.float16_scale is not None and target.dtype == "float32" else target.dtype
-    codes = graph.initializer(
+    dtype = "float16" if layout.float16_scale and wanted == "float32" else wanted
+    codes = g.initializer(
         f"{name}.codes",
         "uint8",
-        (*shape, layout.code_bytes // grid.blocks),
-        lambda: joined(part.pack().codes() for part in parts),
+        (*shape, layout.code_bytes // shape[1]),
+        lambda: joined(part.matrix().codes() for part in parts),
     )
-    scale = graph.initializer(f"{name}.scale", dtype, shape, lambda: scales(parts, dtype))
-    if dtype != target.dtype:
+    scale = g.initializer(f"{name}.scale", dtype, shape, lambda: scales(parts, dtype))
+    if dtype != wanted:
         # The codes must be derived as the scale is. An Identity costs nothing: where a session folds the Cast,
         # it first drops the Identity.
-        codes, scale = graph.op("Identity", codes), graph.cast(scale, target.dtype)
-    return QuantizedMatrix(name, layout, codes, scale, offset)
+        codes, scale = g.op("Identity", codes), g.cast(scale, wanted)
+    return NBitsMatrix(layout, codes, scale, offset)
+
+
+def _emit_small(c: GraphContext, name: str, layout: Layout, parts: Sequence[StoredRows]) -> NBitsMatrix:
+    """Planes as the GGUF holds them, and the nodes that unfold them when a session starts."""
+    quant = QUANT_TYPES[parts[0].record.source_type]
+    ops = Recorder(c.graph, c.target.dtype)
+    planes = _StoredPlanes(c, name, layout, quant, parts)
+    codes = ops.codes(quant.codes(ops, planes, layout.block_shape))
+    scale = ops.finish(quant.scale(ops, planes, layout.block_shape))
+    offset = ops.finish(quant.offset(ops, planes, layout.block_shape)) if quant.offset is not None else None
+    return NBitsMatrix(layout, codes, scale, offset)
 
 
 class _StoredPlanes(Mapping[str, Value]):
     """Planes as initializers, made when a decoder asks for them."""
 
     def __init__(
-        self, graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], dtype: str
+        self, c: GraphContext, name: str, layout: Layout, quant: QuantType, parts: Sequence[StoredRows]
     ) -> None:
-        self._graph, self._name, self._layout = graph, name, layout
-        self._quant, self._parts, self._dtype = quant, parts, dtype
+        self._c, self._name, self._layout, self._quant, self._parts = c, name, layout, quant, parts
         self._made: dict[str, Value] = {}
 
     def __getitem__(self, plane: str) -> Value:
@@ -123,19 +153,25 @@ class _StoredPlanes(Mapping[str, Value]):
         return self._made[plane]
 
     def _store(self, plane: str) -> Value:
-        found = self._quant.planes[plane]
+        found, dtype = self._quant.planes[plane], self._c.target.dtype
         shape = (self._layout.rows, self._layout.columns // self._quant.gguf_block[0], found.count)
 
         def compute() -> npt.NDArray[Any]:
             if plane == list(self._quant.planes)[-1]:
                 # The session will round the scales; find out now, once per tensor, what that changes.
-                scales(self._parts, self._dtype)
+                scales(self._parts, dtype)
                 if self._quant.offset is not None:
-                    offsets(self._parts, self._dtype)
-            values = joined(self._quant.extract(plane, part.pack().raw) for part in self._parts)
+                    offsets(self._parts, dtype)
+            values = joined(self._plane(part, plane) for part in self._parts)
             return pair_pack(values) if found.dtype == "uint4" else values
 
-        return self._graph.initializer(f"{self._name}.{plane}", found.dtype, shape, compute)
+        return self._c.graph.initializer(f"{self._name}.{plane}", found.dtype, shape, compute)
+
+    @staticmethod
+    def _plane(part: StoredRows, plane: str) -> npt.NDArray[Any]:
+        matrix = part.matrix()
+        assert isinstance(matrix, BlockQuantized), f"{part.record.name} is not in GGUF blocks"
+        return matrix.planes[plane]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._quant.planes)
@@ -144,13 +180,28 @@ class _StoredPlanes(Mapping[str, Value]):
         return len(self._quant.planes)
 
 
-def _emit_small(
-    graph: Graph, name: str, layout: Layout, quant: QuantType, parts: Sequence[Part], target: Target
-) -> QuantizedMatrix:
-    """Planes as the GGUF holds them, and the nodes that unfold them when a session starts."""
-    ops = Recorder(graph, target.dtype)
-    planes = _StoredPlanes(graph, name, layout, quant, parts, target.dtype)
-    codes = ops.codes(quant.codes(ops, planes, layout.grid))
-    scale = ops.finish(quant.scale(ops, planes, layout.grid))
-    offset = ops.finish(quant.offset(ops, planes, layout.grid)) if quant.offset is not None else None
-    return QuantizedMatrix(name, layout, codes, scale, offset)
+@dataclass(frozen=True)
+class _FolderRows(BlockMatrix):
+    """Rows `first_row` and on of a matrix in a folder, whose arrays have the operator's shapes."""
+
+    layout: Layout
+    first_row: int
+    all_codes: npt.NDArray[Any]
+    all_scale: npt.NDArray[Any]
+    all_offset: npt.NDArray[Any] | None
+
+    def codes(self) -> U8:
+        """uint8 [rows, blocks, block_size * bits / 8]."""
+        return self._own(self.all_codes)
+
+    def scale(self) -> F64:
+        """Float64 [rows, blocks]."""
+        return np.ascontiguousarray(self._own(self.all_scale), np.float64)
+
+    def offset(self) -> F64:
+        """Float64 [rows, blocks]; only for types that have one."""
+        assert self.all_offset is not None
+        return np.ascontiguousarray(self._own(self.all_offset), np.float64)
+
+    def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return rows[self.first_row : self.first_row + self.layout.rows]

@@ -1,17 +1,18 @@
-"""A quantized matrix in standard ONNX: DequantizeLinear over blocks of a transposed matrix, which runtimes fuse."""
+"""Standard ONNX: DequantizeLinear over blocks of a transposed matrix, which runtimes fuse with the MatMul behind."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from converters.graph.graph import Graph, Value
-from converters.target import Target
-from converters.weights.matmulnbits import Part, joined, offsets, scales
-from repack.bits import pair_pack, pair_unpack
-from repack.block_quantized import Layout
-from repack.quant_type import QuantType
+from converters.graph.context import GraphContext
+from converters.graph.graph import Value
+from converters.weights.matrix import StoredRows, block_sums, joined, offsets, scales, whole_layout
+from converters.weights.records import TensorRecord
+from repack.bits import U8, pair_pack, pair_unpack
+from repack.block_quantized import F64, BlockMatrix, Layout
 
 BLOCK_AXIS = 0  # of [columns, rows]: the one layout in which ONNX Runtime finds its fast product
 
@@ -26,50 +27,117 @@ class QdqMatrix:
     scale: Value
     offset: Value | None
 
-    def weight(self, graph: Graph) -> Value:
-        """The float matrix [columns, rows]."""
+    def product(self, c: GraphContext, x: Value) -> Value:
+        """MatMul with the dequantized matrix, and the offsets times the sums of x over blocks."""
         assert not self.rows_first
-        result: Value = graph.op(
-            "DequantizeLinear", self.codes, self.scale, axis=BLOCK_AXIS, block_size=self.layout.block_size
-        )
-        return result
+        size = self.layout.block_size
+        weight = c.graph.op("DequantizeLinear", self.codes, self.scale, axis=BLOCK_AXIS, block_size=size)
+        y = c.graph.op("MatMul", x, weight)
+        if self.offset is None:
+            return y
+        return c.graph.op("Add", y, c.graph.op("MatMul", block_sums(c, x, self.layout), self.offset))
+
+    def gather(self, c: GraphContext, index: Value) -> Value:
+        """Rows, dequantized block by block.
+
+        A matrix that stands transposed for the head is transposed back when a session starts. That is a copy in
+        memory, and has to be: ONNX Runtime fuses the head's DequantizeLinear only if nothing else reads its inputs.
+        4-bit codes are widened, since Gather does not take them.
+        """
+        g, layout, kind = c.graph, self.layout, c.target.dtype
+        codes = self.codes if layout.bits == 8 else g.cast(self.codes, "int8")
+
+        def rows(stored: Value, *shape: int) -> Value:
+            upright = stored if self.rows_first else g.op("Transpose", stored, perm=[1, 0])
+            return g.op("Reshape", g.op("Gather", upright, index, axis=0), g.ints(0, 0, *shape))
+
+        count = layout.block_shape.blocks
+        x = g.op("Mul", g.cast(rows(codes, count, layout.block_size), kind), rows(self.scale, count, 1))
+        if self.offset is not None:
+            x = g.op("Add", x, rows(self.offset, count, 1))
+        return g.op("Reshape", x, g.ints(0, 0, layout.columns))
 
 
-def emit_qdq(
-    graph: Graph, name: str, quant: QuantType, parts: Sequence[Part], target: Target, rows_first: bool = False
-) -> QdqMatrix:
-    """Initializers of one matrix; all `parts` are of type `quant`. Rows stand first where they are looked up only."""
-    layout = replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
-    turn = 1 if rows_first else -1
-    shape = (layout.rows, layout.grid.blocks)[::turn]
+class Qdq:
+    """The form; rows stand first where they are looked up only."""
 
-    def stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return values if rows_first else np.ascontiguousarray(values.T)
+    def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> QdqMatrix:
+        """Initializers of one matrix."""
+        g, dtype, layout = c.graph, c.target.dtype, whole_layout(parts)
+        turn = 1 if gathered else -1
+        shape = (layout.rows, layout.block_shape.blocks)[::turn]
 
-    codes = graph.initializer(
-        f"{name}.codes",
-        f"int{layout.bits}",
-        (layout.rows, layout.columns)[::turn],
-        lambda: _signed(parts, layout, rows_first),
-    )
-    scale = graph.initializer(f"{name}.scale", target.dtype, shape, lambda: stored(scales(parts, target.dtype)))
-    offset = None
-    if quant.offset is not None:
-        offset = graph.initializer(f"{name}.offset", target.dtype, shape, lambda: stored(offsets(parts, target.dtype)))
-    for part in parts:
-        correction = " + offset" if layout.has_offset else ""
-        part.record.stored_as = name
-        part.record.format = f"int{layout.bits}, block {layout.block_size}{correction}"
-        share = part.layout.rows / layout.rows
-        part.record.stored_bytes = int(share * sum(v.nbytes for v in (codes, scale, offset) if v is not None))
-    return QdqMatrix(layout, rows_first, codes, scale, offset)
+        def stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+            return values if gathered else np.ascontiguousarray(values.T)
+
+        size = (layout.rows, layout.columns)[::turn]
+        codes = g.initializer(f"{name}.codes", f"int{layout.bits}", size, lambda: _signed(parts, layout, gathered))
+        scale = g.initializer(f"{name}.scale", dtype, shape, lambda: stored(scales(parts, dtype)))
+        offset = None
+        if layout.has_offset:
+            offset = g.initializer(f"{name}.offset", dtype, shape, lambda: stored(offsets(parts, dtype)))
+        total, first_row = sum(v.nbytes for v in (codes, scale, offset) if v is not None), 0
+        for part in parts:
+            correction = " + offset" if layout.has_offset else ""
+            form, share = f"int{layout.bits}, block {layout.block_size}{correction}", part.layout.rows / layout.rows
+            part.record.place(form, int(share * total), stored_as=name, first_row=first_row, rows_first=gathered)
+            first_row += part.layout.rows
+        return QdqMatrix(layout, gathered, codes, scale, offset)
+
+    def read_back(
+        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+    ) -> BlockMatrix:
+        """DequantizeLinear's inputs of a folder."""
+        offset = array(f"{stem}.offset") if layout.has_offset else None
+        codes, scale = array(f"{stem}.codes"), array(f"{stem}.scale")
+        return _FolderRows(layout, record.first_row, record.rows_first, codes, scale, offset)
 
 
-def _signed(parts: Sequence[Part], layout: Layout, rows_first: bool) -> npt.NDArray[np.uint8] | npt.NDArray[np.int8]:
+def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> U8 | npt.NDArray[np.int8]:
     """Codes minus 2^(bits - 1), mostly transposed: int8, or nibbles two to a byte."""
-    codes = joined(part.pack().codes() for part in parts)
+    codes = joined(part.matrix().codes() for part in parts)
     numbers = pair_unpack(codes) if layout.bits == 4 else codes
     middle = np.uint8(1 << (layout.bits - 1))
     upright = (numbers ^ middle).reshape(layout.rows, layout.columns)
     centred = np.ascontiguousarray(upright if rows_first else upright.T)
     return pair_pack(centred.reshape(-1)) if layout.bits == 4 else centred.view(np.int8)
+
+
+@dataclass(frozen=True)
+class _FolderRows(BlockMatrix):
+    """Rows `first_row` and on of a matrix in a folder.
+
+    `all_codes`: uint8 [all] for 4 bits, two to a byte, else int8, both meaning [columns, rows] or with `rows_first`
+    [rows, columns].
+    """
+
+    layout: Layout
+    first_row: int
+    rows_first: bool
+    all_codes: npt.NDArray[Any]
+    all_scale: npt.NDArray[Any]
+    all_offset: npt.NDArray[Any] | None
+
+    def codes(self) -> U8:
+        """uint8 [rows, blocks, block_size * bits / 8]."""
+        layout = self.layout
+        four = layout.bits == 4
+        numbers = pair_unpack(self.all_codes.reshape(-1)) if four else self.all_codes.view(np.uint8)
+        standing = numbers.reshape((-1, layout.columns) if self.rows_first else (layout.columns, -1))
+        centred = np.ascontiguousarray(self._own(standing)) ^ np.uint8(1 << (layout.bits - 1))
+        blocks = centred.reshape(layout.rows, layout.block_shape.blocks, layout.block_size)
+        return pair_pack(blocks) if four else blocks
+
+    def scale(self) -> F64:
+        """Float64 [rows, blocks]."""
+        return np.ascontiguousarray(self._own(self.all_scale), np.float64)
+
+    def offset(self) -> F64:
+        """Float64 [rows, blocks]; only for types that have one."""
+        assert self.all_offset is not None
+        return np.ascontiguousarray(self._own(self.all_offset), np.float64)
+
+    def _own(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """This tensor's rows, standing upright."""
+        upright = stored if self.rows_first else stored.T
+        return upright[self.first_row : self.first_row + self.layout.rows]

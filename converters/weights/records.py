@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from converters.checked import each, number, typed
 from repack.errors import MobiusError
 
 
@@ -20,13 +21,25 @@ class Rounding:
     flushed_to_zero: int = 0
     subnormal: int = 0
 
+    @classmethod
+    def from_dict(cls, entry: dict[str, Any]) -> Self:
+        """From JSON. Raises KeyError or TypeError if it is damaged."""
+        return cls(
+            count=typed(entry["count"], int),
+            rounded=typed(entry["rounded"], int),
+            max_relative_error=number(entry["max_relative_error"]),
+            flushed_to_zero=typed(entry["flushed_to_zero"], int),
+            subnormal=typed(entry["subnormal"], int),
+        )
+
 
 @dataclass
 class TensorRecord:
     """One tensor of the source and its place in the model.
 
     `stored_as` is the stem of its initializers' names: another than its own when several tensors are stacked in
-    one matrix, where its rows begin at `first_row`. `values` are those of a small tensor that is not stored itself.
+    one matrix, where its rows begin at `first_row`; `rows_first`: that matrix stands upright. `values` are those of
+    a small tensor that is not stored itself. Only the form that a tensor takes fills the record, by `place`.
     """
 
     name: str
@@ -37,8 +50,16 @@ class TensorRecord:
     stored_bytes: int = 0
     stored_as: str = ""
     first_row: int = 0
+    rows_first: bool = True
     roundings: dict[str, Rounding] = field(default_factory=dict)
     values: list[float] | None = None
+
+    def place(
+        self, form: str, stored_bytes: int, *, stored_as: str = "", first_row: int = 0, rows_first: bool = True
+    ) -> None:
+        """Note what the tensor became."""
+        self.format, self.stored_bytes = form, stored_bytes
+        self.stored_as, self.first_row, self.rows_first = stored_as, first_row, rows_first
 
     @property
     def exact(self) -> bool:
@@ -49,6 +70,24 @@ class TensorRecord:
         """For JSON."""
         found = {**asdict(self), "shape": list(self.shape), "exact": self.exact}
         return {key: value for key, value in found.items() if key != "values" or value is not None}
+
+    @classmethod
+    def from_dict(cls, entry: dict[str, Any]) -> Self:
+        """From what `as_dict` gave. Raises KeyError or TypeError if it is damaged."""
+        values = entry.get("values")
+        return cls(
+            name=typed(entry["name"], str),
+            source_type=typed(entry["source_type"], str),
+            shape=each(entry["shape"], int),
+            source_bytes=typed(entry["source_bytes"], int),
+            format=typed(entry["format"], str),
+            stored_bytes=typed(entry["stored_bytes"], int),
+            stored_as=typed(entry["stored_as"], str),
+            first_row=typed(entry["first_row"], int),
+            rows_first=typed(entry["rows_first"], bool),
+            roundings={kind: Rounding.from_dict(one) for kind, one in typed(entry["roundings"], dict).items()},
+            values=None if values is None else [number(value) for value in typed(values, list)],
+        )
 
 
 def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRecord, kind: str) -> npt.NDArray[Any]:

@@ -5,11 +5,10 @@ from pathlib import Path
 from converters.folder.writer import DATA, MODEL, check_destination
 from converters.pipeline import Result, convert
 from converters.plan import make_plan
-from converters.sources.source import open_source
+from converters.sources.open import open_source
 from converters.target import choose_target
 from converters.tokenizer.stored import TOKENIZER
-from mobius_cli.output import Output, megabytes
-from mobius_cli.roundings import rounding_lines
+from mobius_cli.output import Output, megabytes, rounding_lines
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 
@@ -21,7 +20,7 @@ def convert_model(
     *,
     ep: str | None,
     dtype: str | None,
-    storage: str,
+    storage: str | None,
     accuracy_level: int | None,
     dequantize: bool,
     quant_format: str | None,
@@ -34,7 +33,7 @@ def convert_model(
         MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
     """
     target = choose_target(
-        ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level, dequantize=dequantize,
+        ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
         quant_format=quant_format,
     )  # fmt: skip
     destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")

@@ -30,8 +30,8 @@ def _quants() -> list[dict[str, str]]:
     """A row per type; speeds are CPU times of one product over Q4_0's, from scripts/bench_types.py."""
     from importlib.resources import files
 
+    from repack.quant_type import bits_in_file
     from repack.registry import FLOAT_TYPES, QUANT_TYPES
-    from repack.sizes import bits_in_file, bits_in_memory, bits_stored
 
     text = files("mobius_cli").joinpath("data/speeds.json").read_text(encoding="utf-8")
     speeds = json.loads(text)["times_of_q4_0"]
@@ -39,7 +39,7 @@ def _quants() -> list[dict[str, str]]:
         _row(name, "as stored", "float", False, [bits_in_file(name)] * 3 + [32.0], {}, "exact") for name in FLOAT_TYPES
     ]
     for quant in QUANT_TYPES.values():
-        bits = [bits_in_file(quant.name), *(bits_stored(quant, s) for s in ("small", "fast")), bits_in_memory(quant)]
+        bits = [bits_in_file(quant.name), *(quant.bits_stored(s) for s in ("small", "fast")), quant.bits_in_memory]
         operator = f"{quant.bits} bit, block {quant.block_size}"
         exact = "exact but for a float32 offset" if quant.offset_is_a_sum else "exact"
         speed = speeds.get(quant.name, {})

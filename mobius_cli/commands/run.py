@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from mobius_cli.given_text import given_text
+from mobius_cli.options import given_text
 from mobius_cli.output import Output
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from converters.folder.writer import read_manifest
-from mobius_cli.given_text import given_text
-from mobius_cli.judging.probe_texts import first_difference
+from converters.folder.manifest import read_manifest
+from converters.sources.gguf.file import GgufFile
+from mobius_cli.judging.probes import first_difference
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
+from mobius_cli.options import given_text
 from mobius_cli.output import Output
-from mobius_cli.runtime.pieces import Pieces
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.runtime.token_bytes import TokenBytes
 from repack.errors import InputError
 
 CONTEXT = 256  # tokens; nothing is generated
@@ -41,18 +42,18 @@ def tokenize_text(request: Request, output: Output) -> bool:
         output.warning(warning)
     ids = codec.encode(text, special=request.special)
     theirs = _ask_llama(request, text) if request.compare else None
-    pieces = codec.pieces
-    rows = [(str(i), str(token), repr(_readable(pieces.of(token)))) for i, token in enumerate(ids)]
+    token_bytes = codec.token_bytes
+    rows = [(str(i), str(token), repr(_readable(token_bytes.of(token)))) for i, token in enumerate(ids)]
     output.table(("", "id", "piece"), rows, right=(0, 1))
     at = None if theirs is None else first_difference(ids, theirs["ids"])
     if theirs is not None:
-        verdict = "the same ids" if at is None else _difference(at, ids, theirs["ids"], pieces)
+        verdict = "the same ids" if at is None else _difference(at, ids, theirs["ids"], token_bytes)
         output.data(f"llama.cpp {theirs['build']}: {verdict}")
     output.result(
         {
             "text": text,
             "ids": ids,
-            "tokens": [{"id": token, "piece": _for_json(_readable(pieces.of(token)))} for token in ids],
+            "tokens": [{"id": token, "piece": _for_json(_readable(token_bytes.of(token)))} for token in ids],
             "llama_cpp": theirs and {**theirs, "same": at is None, "first_difference": at},
         }
     )
@@ -80,18 +81,14 @@ def _gguf(request: Request) -> Path:
         return request.model
     if request.gguf is None:
         raise InputError("--compare needs the GGUF file of the folder", "pass --gguf FILE")
-    source = read_manifest(request.model)["source"][0]
-    if not request.gguf.is_file() or request.gguf.stat().st_size != source["bytes"]:
-        raise InputError(
-            f"{request.gguf} is not the file that was converted ({source['file']}, {source['bytes']:,} bytes)",
-            "give that file, or convert this one",
-        )
+    with GgufFile.open(request.gguf) as file:
+        read_manifest(request.model).require_source(file.shards)
     return request.gguf
 
 
-def _difference(at: int, ours: list[int], theirs: list[int], pieces: Pieces) -> str:
+def _difference(at: int, ours: list[int], theirs: list[int], token_bytes: TokenBytes) -> str:
     def side(ids: list[int]) -> str:
-        return f"{ids[at]} {_readable(pieces.of(ids[at]))!r}" if at < len(ids) else "the end"
+        return f"{ids[at]} {_readable(token_bytes.of(ids[at]))!r}" if at < len(ids) else "the end"
 
     return f"differs at token {at}: here {side(ours)}, there {side(theirs)}"
 

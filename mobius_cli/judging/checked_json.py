@@ -1,21 +1,14 @@
-"""JSON from a file that may be damaged: each value is of its type, or a ValueError or TypeError says what it is."""
+"""Arrays out of JSON that may be damaged, and into it: what is wrong is said by a ValueError or TypeError."""
 
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-T = TypeVar("T")
+from converters.checked import typed
+
 LARGEST_LOGPROB = 0.01  # 0, but for float32 rounding
 _DECIMALS = 6  # a float32 log-probability near 1 has no more
-
-
-def typed(value: Any, kind: type[T]) -> T:
-    """`value` if it is exactly of `kind`. Raises TypeError otherwise."""
-    # bool is a subclass of int, so isinstance would let `true` pass as a size.
-    if type(value) is not kind:
-        raise TypeError(f"{value!r:.40} where {kind.__name__} is expected")
-    return value
 
 
 def array(value: Any, kinds: str, ndim: int) -> NDArray[Any]:

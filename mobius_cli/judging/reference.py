@@ -9,22 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mobius_cli.judging.checked_json import array, candidates, refuse_constant, rounded, typed
-from mobius_cli.judging.probe_texts import Probe, parse_probes, probes_json
+from converters.checked import typed
+from converters.folder.source_file import SourceFile
+from mobius_cli.judging.checked_json import array, candidates, refuse_constant, rounded
+from mobius_cli.judging.probes import Probe, parse_probes, probes_json
 from mobius_cli.judging.text_reference import TextReference, parse_text, text_json
 from repack.errors import InputError, MobiusError
 
 FORMAT = "mobius-reference/1"
 _NAME, _VERSION = FORMAT.split("/")
-
-
-@dataclass(frozen=True)
-class ModelFile:
-    """The GGUF file that was run; `size` in bytes, `sha256` in lower-case hex."""
-
-    name: str
-    sha256: str
-    size: int
 
 
 @dataclass(frozen=True)
@@ -55,9 +48,12 @@ class PromptReference:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """All that the ONNX half of a verification needs to know about the llama.cpp half: prompts, a text, or both."""
+    """All that the ONNX half of a verification needs to know about the llama.cpp half: prompts, a text, or both.
 
-    model: ModelFile
+    `model` is the GGUF file that was run, or the first part of it.
+    """
+
+    model: SourceFile
     build: str
     settings: Settings
     prompts: list[PromptReference]
@@ -69,20 +65,15 @@ class Reference:
         """All texts with llama.cpp's ids."""
         return [*self.probes, *(Probe(prompt.text, prompt.prompt_ids) for prompt in self.prompts)]
 
-    def require_model(self, sha256: str) -> None:
-        """Raise MobiusError unless `sha256` is that of the GGUF file this reference was made from."""
-        if sha256 != self.model.sha256:
-            raise MobiusError(
-                f"the reference is of {self.model.name} (SHA-256 {self.model.sha256[:12]}...), "
-                f"the model folder of a file with SHA-256 {sha256[:12]}...",
-                "Write a reference from the file that was converted, or convert the file of the reference.",
-            )
+    def require_model(self, converted: SourceFile, path: Path) -> None:
+        """Raise MobiusError unless the reference, which is in `path`, was made from the file that was converted."""
+        converted.require_same(self.model, f"{self.model.file}, of which {path} is,")
 
     def write(self, path: Path) -> None:
         """Write compact JSON, log-probabilities to 6 decimals; a killed run leaves no half-written file."""
         content = {
             "format": FORMAT,
-            "model": vars(self.model),
+            "model": {"name": self.model.file, "sha256": self.model.sha256, "size": self.model.bytes},
             "build": self.build,
             "settings": vars(self.settings),
             "probes": probes_json(self.probes),
@@ -145,9 +136,7 @@ def _check_format(data: Any, path: Path) -> None:
 def _parse(data: dict[str, Any]) -> Reference:
     model, settings = data["model"], data["settings"]
     reference = Reference(
-        model=ModelFile(
-            name=typed(model["name"], str), sha256=typed(model["sha256"], str), size=typed(model["size"], int)
-        ),
+        model=SourceFile(typed(model["name"], str), typed(model["sha256"], str), typed(model["size"], int)),
         build=typed(data["build"], str),
         settings=Settings(
             exact=typed(settings["exact"], bool),

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mobius_cli.judging.checked_json import LARGEST_LOGPROB, array, candidates, rounded, typed
+from converters.checked import typed
+from mobius_cli.judging.checked_json import LARGEST_LOGPROB, array, candidates, rounded
 
 FEWEST_TOKENS = 16  # of a text: fewer say nothing about a mean
 _SAME = 1e-4  # nats; a token's log-probability, and the same among the candidates

@@ -1,4 +1,4 @@
-"""One sequence in a session: its cache, updated in place, and how far it is filled."""
+"""One sequence in a session: its states, from run to run, and how far it is filled."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,29 +7,41 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
+from converters.graph.states import State
+from repack.errors import MobiusError
+
 F32 = npt.NDArray[np.float32]
-# of ONNX Runtime's names: a numpy type, or ONNX's number where numpy has none
-TYPES: dict[str, Any] = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(bfloat16)": 16}
+TYPES: dict[str, Any] = {"float32": np.float32, "float16": np.float16, "bfloat16": 16}  # 16: ONNX's, numpy has none
 NOT_REPLAYED = "-1"  # graph id of a run that is neither captured nor replayed
 
 
 class Decoding:
-    """One sequence: its cache, whose inputs and outputs are the same buffers, and how far it is filled."""
+    """One sequence: its states, and how far it is filled.
 
-    def __init__(self, session: Any, length: int, device: str, last_logits: bool) -> None:
+    A state in place is one buffer, which is input and output of every run. Of any other, what one run gives is what
+    the next one takes, without a copy here.
+
+    Attributes:
+        past: tokens so far.
+    """
+
+    def __init__(self, session: Any, states: Sequence[State], length: int, device: str, last_logits: bool) -> None:
+        """Make states for `length` positions on `device`.
+
+        Args:
+            session: ONNX Runtime's.
+            states: of the folder's manifest.
+            length: the most tokens that will come.
+            device: ONNX Runtime's name of where the states live.
+            last_logits: the session computes logits of the last position only.
+        """
         self.past = 0
-        self._session, self._last_logits = session, last_logits
+        self._session, self._device, self._last_logits = session, device, last_logits
+        self._states = tuple(states)
+        self._fixed = {state: _empty(state, length, device) for state in states if state.in_place}
+        self._carried = {state: _empty(state, 0, device) for state in states if not state.in_place}
         self._binding = session.io_binding()
-        self._caches: dict[str, Any] = {}
-        for cache in session.get_inputs():
-            if cache.name.startswith("past_key_values."):
-                _, heads, _, dim = cache.shape
-                buffer = ort.OrtValue.ortvalue_from_shape_and_type(
-                    (1, heads, length, dim), TYPES[cache.type], device, 0
-                )
-                self._caches[cache.name] = buffer
-                self._binding.bind_ortvalue_input(cache.name, buffer)
-                self._binding.bind_ortvalue_output(cache.name.replace("past_key_values", "present"), buffer)
+        self._bind_fixed(self._binding)
         self._vocab = next(o.shape[2] for o in session.get_outputs() if o.name == "logits")
         self._logits: Any = None
         self._rows = 0
@@ -39,75 +51,62 @@ class Decoding:
         return self._run(ids, None)
 
     def rewind(self, length: int) -> None:
-        """Keep the first `length` tokens only; what the cache holds behind them is never read again."""
+        """Keep the first `length` tokens only; of buffers in place, what is behind them is never read again.
+
+        Raises:
+            MobiusError: the model carries a state without positions, which cannot be cut.
+            ValueError: there are not so many tokens.
+        """
         if not 0 <= length <= self.past:
             raise ValueError(f"cannot rewind from {self.past} tokens to {length}")
+        if length == self.past:
+            return
+        for state in self._states:
+            if state.position_axis is None:
+                raise MobiusError(f"cannot go back in a text: the model's state {state.input} has no positions",
+                                  "start a new text")  # fmt: skip
+        self._carried = {state: self._cut(state, value, length) for state, value in self._carried.items()}
         self.past = length
+
+    def _cut(self, state: State, value: Any, length: int) -> Any:
+        assert state.position_axis is not None
+        kept = (slice(None),) * state.position_axis + (slice(length),)
+        return ort.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value.numpy()[kept]), self._device, 0)
+
+    def _bind_fixed(self, binding: Any) -> None:
+        for state, buffer in self._fixed.items():
+            binding.bind_ortvalue_input(state.input, buffer)
+            binding.bind_ortvalue_output(state.output, buffer)
 
     def _run(self, ids: Sequence[int], options: Any) -> F32:
         rows = 1 if self._last_logits else len(ids)
-        if rows != self._rows:  # asking the binding for its outputs would wrap every cache buffer each time
+        if rows != self._rows:
             self._logits = ort.OrtValue.ortvalue_from_shape_and_type((1, rows, self._vocab), np.float32, "cpu", 0)
             self._binding.bind_ortvalue_output("logits", self._logits)
             self._rows = rows
         self._binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
         self._binding.bind_cpu_input("attention_mask", np.ones((1, self.past + len(ids)), np.int64))
+        for state, value in self._carried.items():
+            self._binding.bind_ortvalue_input(state.input, value)
+            self._binding.bind_output(state.output, self._device)
         self._session.run_with_iobinding(self._binding, options)
+        if self._carried:  # asking the binding for its outputs wraps each of them anew
+            # in the order in which their names were bound first: fixed states, logits, the others
+            made = self._binding.get_outputs()[-len(self._carried) :]
+            self._carried = dict(zip(self._carried, made, strict=True))
         self.past += len(ids)
         logits: F32 = self._logits.numpy()[0].copy()  # a view of the buffer, which the next run overwrites
         return logits
 
 
-class GrowingDecoding:
-    """A sequence of a model whose cache grows: each run's `present` is the next one's `past`, without a copy here."""
-
-    def __init__(self, session: Any, device: str, last_logits: bool) -> None:
-        self.past = 0
-        self._session, self._device, self._last_logits = session, device, last_logits
-        self._names = [output.name for output in session.get_outputs()]
-        self._caches = {
-            cache.name: ort.OrtValue.ortvalue_from_numpy(
-                np.zeros((1, cache.shape[1], 0, cache.shape[3]), TYPES[cache.type]), device, 0
-            )
-            for cache in session.get_inputs()
-            if cache.name.startswith("past_key_values.")
-        }
-
-    def run(self, ids: Sequence[int]) -> F32:
-        """As `Decoding.run`."""
-        binding = self._session.io_binding()
-        binding.bind_cpu_input("input_ids", np.asarray([ids], np.int64))
-        binding.bind_cpu_input("attention_mask", np.ones((1, self.past + len(ids)), np.int64))
-        for name, value in self._caches.items():
-            binding.bind_ortvalue_input(name, value)
-        for name in self._names:
-            binding.bind_output(name, "cpu" if name == "logits" else self._device)
-        self._session.run_with_iobinding(binding)
-        found = dict(zip(self._names, binding.get_outputs(), strict=True))
-        logits: F32 = found.pop("logits").numpy()[0].copy()
-        self._caches = {name.replace("present", "past_key_values"): value for name, value in found.items()}
-        self.past += len(ids)
-        return logits
-
-    def rewind(self, length: int) -> None:
-        """As `Decoding.rewind`; what is kept is copied."""
-        if not 0 <= length <= self.past:
-            raise ValueError(f"cannot rewind from {self.past} tokens to {length}")
-        if length < self.past:
-            self._caches = {
-                name: ort.OrtValue.ortvalue_from_numpy(
-                    np.ascontiguousarray(value.numpy()[:, :, :length]), self._device, 0
-                )
-                for name, value in self._caches.items()
-            }
-        self.past = length
-
-
 class ReplayedDecoding(Decoding):
     """On a GPU: single tokens replay a captured CUDA graph, whose buffers keep their addresses and shapes."""
 
-    def __init__(self, session: Any, length: int, device: str, last_logits: bool, graph_id: int) -> None:
-        super().__init__(session, length, device, last_logits)
+    def __init__(
+        self, session: Any, states: Sequence[State], length: int, device: str, last_logits: bool, graph_id: int
+    ) -> None:
+        """As of `Decoding`, for states that are all in place; `graph_id` tells the session's sequences apart."""
+        super().__init__(session, states, length, device, last_logits)
         self._graph_id = str(graph_id)
         self._mask = np.zeros((1, length), np.int64)
         self._ids_there = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1), np.int64), device, 0)
@@ -117,9 +116,7 @@ class ReplayedDecoding(Decoding):
         self._step.bind_ortvalue_input("input_ids", self._ids_there)
         self._step.bind_ortvalue_input("attention_mask", self._mask_there)
         self._step.bind_ortvalue_output("logits", self._row_there)
-        for name, buffer in self._caches.items():
-            self._step.bind_ortvalue_input(name, buffer)
-            self._step.bind_ortvalue_output(name.replace("past_key_values", "present"), buffer)
+        self._bind_fixed(self._step)
 
     def run(self, ids: Sequence[int]) -> F32:
         """As `Decoding.run`."""
@@ -140,3 +137,11 @@ class ReplayedDecoding(Decoding):
         """As `Decoding.rewind`; the mask, which a step only adds to, forgets the tokens as well."""
         super().rewind(length)
         self._mask[:, length:] = 0
+
+
+def _empty(state: State, positions: int, device: str) -> Any:
+    """What a state is before any token: room for positions, which nothing reads yet, or zeros where it has none."""
+    shape = state.sizes(positions)
+    if state.position_axis is None:
+        return ort.OrtValue.ortvalue_from_numpy(np.zeros(shape, TYPES[state.dtype]), device, 0)
+    return ort.OrtValue.ortvalue_from_shape_and_type(shape, TYPES[state.dtype], device, 0)

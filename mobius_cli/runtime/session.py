@@ -1,6 +1,5 @@
 """A converted folder in ONNX Runtime: one pass over known tokens, or greedy decoding with an in-place cache."""
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime as ort
 
-from converters.folder.writer import MODEL, read_manifest
+from converters.folder.manifest import Manifest, read_manifest
+from converters.folder.writer import MODEL
 from converters.target import TARGETS, Target
-from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
+from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
 from repack.errors import InputError, MobiusError
 
@@ -20,7 +20,7 @@ CHUNK = 256  # tokens per pass: bounds the memory of logits, which are [tokens, 
 
 
 class OnnxModel:
-    """A session on a model folder; the cache is allocated per call and updated in place.
+    """A session on a model folder; the states of a sequence are made when it starts.
 
     Attributes:
         manifest: the folder's `mobius.json`.
@@ -52,16 +52,13 @@ class OnnxModel:
         """
         self.folder = folder
         self.manifest = read_manifest(folder)
-        config = json.loads((folder / "genai_config.json").read_text(encoding="utf-8"))["model"]
-        self.context_length = int(config["context_length"])
-        eos = config.get("eos_token_id", [])
-        self.stop_ids = frozenset([eos] if isinstance(eos, int) else eos)
-        self._suppressed = list(self.manifest["tokenizer"].get("suppress_token_ids", ()))
-        self._target = _target(ep or self.manifest["target"]["name"])
+        self.context_length = self.manifest.target.context_length
+        self.stop_ids = frozenset(self.manifest.tokenizer.eos_token_ids)
+        self._suppressed = list(self.manifest.tokenizer.suppress_token_ids)
+        self._target = _target(ep or self.manifest.target.name)
         _check_heads(self.manifest, self._target)
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
-        self._grows = TARGETS[self.manifest["target"]["name"]].standard
-        self._session = _open(folder, self._target, threads, patch, replays=not self._grows)
+        self._session = _open(folder, self._target, threads, patch, replays=self.manifest.in_place)
         self._sequences = 0
         self._last_logits = last_logits
 
@@ -98,21 +95,18 @@ class OnnxModel:
             logits[self._suppressed] = -np.inf
         return int(logits.argmax())
 
-    def start(self, length: int) -> Decoding | GrowingDecoding:
-        """A new sequence with a cache of `length` positions."""
+    def start(self, length: int) -> Decoding:
+        """A new sequence with room for `length` positions."""
         if length > self.context_length:
             raise MobiusError(
                 f"{length} tokens do not fit the {self.context_length} that the model was converted for",
                 "convert with a larger --context-length",
             )
-        if self._grows:
-            return GrowingDecoding(self._session, self._target.device, self._last_logits)
-        if self._target.replays_decoding:
-            self._sequences += 1
-            return ReplayedDecoding(
-                self._session, length, self._target.device, self._last_logits, graph_id=self._sequences
-            )
-        return Decoding(self._session, length, self._target.device, self._last_logits)
+        states, device = self.manifest.states, self._target.device
+        if not (self._target.replays_decoding and self.manifest.in_place):
+            return Decoding(self._session, states, length, device, self._last_logits)
+        self._sequences += 1
+        return ReplayedDecoding(self._session, states, length, device, self._last_logits, graph_id=self._sequences)
 
 
 def _target(ep: str) -> Target:
@@ -124,13 +118,13 @@ def _target(ep: str) -> Target:
     return TARGETS[ep]
 
 
-def _check_heads(manifest: dict[str, Any], target: Target) -> None:
+def _check_heads(manifest: Manifest, target: Target) -> None:
     """ONNX Runtime's CPU kernel of GroupQueryAttention has no norms of q and k."""
-    row = TARGETS[manifest["target"]["name"]]
-    normed = any((layer["mixer"] or {}).get("qk_norm") for layer in manifest["spec"]["layers"])
-    if row.norms_heads and not target.norms_heads and normed:
-        raise MobiusError(f"this folder was made for {row.name}, whose attention operator norms q and k itself",
-                          f"convert the model again with --ep {target.name}")  # fmt: skip
+    if manifest.target.norms_heads and not target.norms_heads:
+        raise MobiusError(
+            f"this folder was made for {manifest.target.name}, whose attention operator norms q and k itself",
+            f"convert the model again with --ep {target.name}",
+        )
 
 
 def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:

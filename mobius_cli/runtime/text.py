@@ -1,13 +1,13 @@
 """Text to token ids and back, from a model folder's own files or from a GGUF file."""
 
-import json
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-from converters.folder.writer import read_manifest
+from converters.folder.manifest import read_manifest
 from converters.tokenizer.chat import render_chat
-from converters.tokenizer.stored import CONFIG, TEMPLATE, TOKENIZER, named_templates
-from mobius_cli.runtime.pieces import Pieces
+from converters.tokenizer.export import TokenizerFiles
+from converters.tokenizer.stored import stored_tokenizer
+from mobius_cli.runtime.token_bytes import TokenBytes
 from repack.errors import InputError, MobiusError
 
 
@@ -16,7 +16,7 @@ class TextCodec:
 
     Attributes:
         chat_template: the template's text, or None.
-        pieces: the bytes of each token.
+        token_bytes: the bytes of each token.
         stream: a new function that turns tokens into text one by one, holding back incomplete characters.
         show: one token for a person: its text in quotes.
     """
@@ -27,15 +27,13 @@ class TextCodec:
         Raises:
             InputError: one of them is missing or damaged, or the model has no tokenizer.
         """
+        manifest = read_manifest(folder)
         try:
-            content = (folder / TOKENIZER).read_text(encoding="utf-8")
-            config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-            template = folder / TEMPLATE
-            self._load(content, config, template.read_text(encoding="utf-8") if template.is_file() else None)
-            self._named = named_templates(folder)
+            files = stored_tokenizer(folder, manifest.tokenizer.as_dict())
+            self._load(files, folder)
+        except InputError:
+            raise
         except Exception as error:  # tokenizers raises plain Exception
-            if TOKENIZER not in read_manifest(folder)["files"]:
-                raise _no_tokenizer(folder) from None
             raise InputError(f"{folder}: the tokenizer cannot be read: {error}", "convert the model again") from error
 
     @classmethod
@@ -51,20 +49,21 @@ class TextCodec:
 
         with GgufFile.open(path) as source:
             files = export_tokenizer(source.metadata)
-        if files.tokenizer_json is None or files.tokenizer_config is None:
-            raise _no_tokenizer(path)
         codec = cls.__new__(cls)
-        codec._load(files.tokenizer_json, files.tokenizer_config, files.chat_template)
+        codec._load(files, path)
         return codec, files.warnings
 
-    def _load(self, content: str, config: dict[str, Any], template: str | None) -> None:
+    def _load(self, files: TokenizerFiles, where: Path) -> None:
         from tokenizers import Tokenizer
 
-        self._tokenizer = Tokenizer.from_str(content)
-        self._config = config
-        self.chat_template = template
-        self.pieces = Pieces(self._tokenizer)
-        self.stream, self.show = self.pieces.stream, self.pieces.show
+        if files.tokenizer_json is None:
+            raise InputError(f"{where} has no tokenizer: its model takes ids, not text",
+                             "without text there is `mobius bench`")  # fmt: skip
+        self._tokenizer = Tokenizer.from_buffer(files.tokenizer_json)
+        self._config = files.tokenizer_config or {}
+        self.chat_template, self._named = files.chat_template, files.named_templates
+        self.token_bytes = TokenBytes(self._tokenizer)
+        self.stream, self.show = self.token_bytes.stream, self.token_bytes.show
 
     def encode(self, text: str, *, special: bool = True) -> list[int]:
         """Ids of plain text, with the tokens around it that the model wants if `special`; as llama.cpp."""
@@ -102,7 +101,3 @@ class TextCodec:
         if self._config.get("add_eos_token"):
             text = text.removesuffix(self._config.get("eos_token", ""))
         return self.encode(text)
-
-
-def _no_tokenizer(path: Path) -> InputError:
-    return InputError(f"{path} has no tokenizer: its model takes ids, not text", "without text there is `mobius bench`")

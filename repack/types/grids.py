@@ -5,7 +5,7 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes
+from repack.quant_type import BlockShape, Plane, Planes
 from repack.tables import even_sign_factors
 from repack.types.common import HIGH_PAIR
 
@@ -34,18 +34,18 @@ def seven_bit_planes(name: str, extract: Callable[[bits.U8], Any]) -> dict[str, 
     }
 
 
-def even_signs(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def even_signs(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """Sign factors (1 or 255) of 32 groups of 8 weights, from 7-bit planes "signs_*": [rows, n, 32, 2, 4]."""
-    shape = (grid.rows, -1, 32)
-    high = ops.reshape(ops.gather(HIGH_PAIR, planes["signs_mid"]), shape)
-    top = ops.reshape(ops.gather(SEVENTH, planes["signs_top"]), shape)
+    wanted = (shape.rows, -1, 32)
+    high = ops.reshape(ops.gather(HIGH_PAIR, planes["signs_mid"]), wanted)
+    top = ops.reshape(ops.gather(SEVENTH, planes["signs_top"]), wanted)
     index = ops.bit_or(ops.bit_or(ops.to_uint8(planes["signs_low"]), high), top)
     return ops.gather(even_sign_factors(), index)
 
 
-def signed_codes(ops: Ops[Any], centred: Any, signs: Any, grid: Grid, block_size: int) -> Any:
+def signed_codes(ops: Ops[Any], centred: Any, signs: Any, shape: BlockShape, block_size: int) -> Any:
     """Grid bytes + 128 times sign factors, modulo 256: 128 + v or 128 - v. Shapes [rows, n, 32, 2, 4]."""
-    return ops.reshape(ops.mul(centred, signs), (grid.rows, grid.blocks, block_size))
+    return ops.reshape(ops.mul(centred, signs), (shape.rows, shape.blocks, block_size))
 
 
 def three_bit_planes(name: str, count: int, extract: Callable[[bits.U8], Any]) -> dict[str, Plane]:
@@ -56,8 +56,8 @@ def three_bit_planes(name: str, count: int, extract: Callable[[bits.U8], Any]) -
     }
 
 
-def three_bits(ops: Ops[Any], planes: Planes, name: str, grid: Grid, count: int) -> Any:
+def three_bits(ops: Ops[Any], planes: Planes, name: str, shape: BlockShape, count: int) -> Any:
     """Numbers of `three_bit_planes`: uint8 [rows, GGUF blocks, count]."""
-    shape = (grid.rows, -1, count)
-    pair = ops.reshape(ops.gather(LOW_PAIR, planes[f"{name}_pair"]), shape)
-    return ops.bit_or(pair, ops.reshape(ops.gather(THIRD, planes[f"{name}_third"]), shape))
+    wanted = (shape.rows, -1, count)
+    pair = ops.reshape(ops.gather(LOW_PAIR, planes[f"{name}_pair"]), wanted)
+    return ops.bit_or(pair, ops.reshape(ops.gather(THIRD, planes[f"{name}_third"]), wanted))

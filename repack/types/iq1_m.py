@@ -9,7 +9,7 @@ import numpy as np
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import grid_bytes
 from repack.types.common import under
 from repack.types.grids import packed_threes, three_bit_planes, three_bits
@@ -17,17 +17,17 @@ from repack.types.grids import packed_threes, three_bit_planes, three_bits
 SHIFTS = bits.bit_table(1, [1, 255])  # +1 or -1 modulo 256
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    index = ops.wide_index(planes["index"], three_bits(ops, planes, "high", grid, 32))
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
+    index = ops.wide_index(planes["index"], three_bits(ops, planes, "high", shape, 32))
     values = ops.gather(grid_bytes("IQ1_M", times=8, plus=128), index)
-    shifts = ops.reshape(ops.gather(SHIFTS, planes["shifts"]), (grid.rows, -1, 32, 1))
-    return ops.reshape(ops.add(values, shifts), (grid.rows, grid.blocks, 16))
+    shifts = ops.reshape(ops.gather(SHIFTS, planes["shifts"]), (shape.rows, -1, 32, 1))
+    return ops.reshape(ops.add(values, shifts), (shape.rows, shape.blocks, 16))
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """d * (2 s + 1) / 8."""
-    sub = ops.plus(ops.times(ops.to_float(three_bits(ops, planes, "scales", grid, 16)), 0.25), 0.125)
-    return under(ops, sub, planes["d"], grid)
+    sub = ops.plus(ops.times(ops.to_float(three_bits(ops, planes, "scales", shape, 16)), 0.25), 0.125)
+    return under(ops, sub, planes["d"], shape)
 
 
 def _words(raw: bits.U8) -> Any:

@@ -6,17 +6,17 @@ import numpy as np
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import grid_pairs
 from repack.types.common import under
 from repack.types.grids import packed_threes, three_bit_planes, three_bits
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """Grid value + 8 in 4 bits."""
-    index = ops.wide_index(planes["index"], three_bits(ops, planes, "high", grid, 32))
+    index = ops.wide_index(planes["index"], three_bits(ops, planes, "high", shape, 32))
     pairs = grid_pairs("IQ1_S", halve=False, plus=8)
-    return ops.reshape(ops.gather(pairs, index), (grid.rows, grid.blocks, 16))
+    return ops.reshape(ops.gather(pairs, index), (shape.rows, shape.blocks, 16))
 
 
 # Nibble of 3 bits of s and the sign of the shift -> 2 s + 1, and the shift itself.
@@ -24,8 +24,8 @@ STEPS = np.array([2 * (n & 7) + 1 for n in range(16)], np.float32)
 SHIFTS = np.array([(2 * (n & 7) + 1) * (-0.125 if n & 8 else 0.125) for n in range(16)], np.float32)
 
 
-def _times(table: Any, ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    return under(ops, ops.gather(table, ops.to_uint8(planes["scales"])), planes["d"], grid)
+def _times(table: Any, ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
+    return under(ops, ops.gather(table, ops.to_uint8(planes["scales"])), planes["d"], shape)
 
 
 def _words(raw: bits.U8) -> Any:
@@ -47,6 +47,6 @@ IQ1_S = QuantType(
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
     },
     codes=_codes,
-    scale=lambda ops, planes, grid: _times(STEPS, ops, planes, grid),
-    offset=lambda ops, planes, grid: _times(SHIFTS, ops, planes, grid),
+    scale=lambda ops, planes, shape: _times(STEPS, ops, planes, shape),
+    offset=lambda ops, planes, shape: _times(SHIFTS, ops, planes, shape),
 )

@@ -4,16 +4,16 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import centred_grid, sign_factors
 from repack.types.common import odd_scale
 from repack.types.grids import LOW_PAIR, signed_codes
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    high = ops.reshape(ops.gather(LOW_PAIR, planes["index_high"]), (grid.rows, -1, 32))
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
+    high = ops.reshape(ops.gather(LOW_PAIR, planes["index_high"]), (shape.rows, -1, 32))
     magnitudes = ops.gather(centred_grid("IQ2_S"), ops.wide_index(planes["index"], high))
-    return signed_codes(ops, magnitudes, ops.gather(sign_factors(), planes["signs"]), grid, 16)
+    return signed_codes(ops, magnitudes, ops.gather(sign_factors(), planes["signs"]), shape, 16)
 
 
 #  0       2                   34               66                        74                82

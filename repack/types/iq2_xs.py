@@ -4,16 +4,16 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import centred_grid
 from repack.types.common import odd_scale
 from repack.types.grids import ONE_BIT, even_signs, seven_bit_planes, signed_codes
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    high = ops.reshape(ops.gather(ONE_BIT, planes["index_high"]), (grid.rows, -1, 32))
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
+    high = ops.reshape(ops.gather(ONE_BIT, planes["index_high"]), (shape.rows, -1, 32))
     magnitudes = ops.gather(centred_grid("IQ2_XS"), ops.wide_index(planes["index"], high))
-    return signed_codes(ops, magnitudes, even_signs(ops, planes, grid), grid, 16)
+    return signed_codes(ops, magnitudes, even_signs(ops, planes, shape), shape, 16)
 
 
 def _words(raw: bits.U8) -> Any:

@@ -4,20 +4,20 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import grid_pairs, sign_complements
 from repack.types.common import odd_scale
 from repack.types.grids import ONE_BIT
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """(v + 15) / 2 of an odd v in -15..15; minus is the complement 15 - c."""
-    groups = (grid.rows, -1, 32, 2)
+    groups = (shape.rows, -1, 32, 2)
     high = ops.reshape(ops.gather(ONE_BIT, planes["index_high"]), groups)
     index = ops.wide_index(ops.reshape(planes["index"], groups), high)
     magnitudes = ops.gather(grid_pairs("IQ3_S", halve=True, plus=15), index)
     codes = ops.bit_xor(magnitudes, ops.gather(sign_complements(), planes["signs"]))
-    return ops.reshape(codes, (grid.rows, grid.blocks, 16))
+    return ops.reshape(codes, (shape.rows, shape.blocks, 16))
 
 
 #  0       2                   66                      74               106             110

@@ -4,15 +4,15 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import centred_grid
 from repack.types.common import odd_scale
 from repack.types.grids import even_signs, packed_signs, seven_bit_planes, signed_codes
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    magnitudes = ops.gather(centred_grid("IQ3_XXS"), ops.reshape(planes["index"], (grid.rows, -1, 32, 2)))
-    return signed_codes(ops, magnitudes, even_signs(ops, planes, grid), grid, 32)
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
+    magnitudes = ops.gather(centred_grid("IQ3_XXS"), ops.reshape(planes["index"], (shape.rows, -1, 32, 2)))
+    return signed_codes(ops, magnitudes, even_signs(ops, planes, shape), shape, 32)
 
 
 def _words(raw: bits.U8) -> Any:

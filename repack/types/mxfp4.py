@@ -4,14 +4,14 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import codebook, e8m0_halves
 from repack.types.common import gathered_codes
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """2 ** (e - 128)."""
-    return ops.reshape(ops.gather(e8m0_halves(), planes["e"]), (grid.rows, grid.blocks))
+    return ops.reshape(ops.gather(e8m0_halves(), planes["e"]), (shape.rows, shape.blocks))
 
 
 #  0        1                                   17

@@ -4,14 +4,14 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import codebook, ue4m3_halves
 from repack.types.common import gathered_codes
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """Half of e4m3[s]."""
-    return ops.reshape(ops.gather(ue4m3_halves(), planes["scales"]), (grid.rows, grid.blocks))
+    return ops.reshape(ops.gather(ue4m3_halves(), planes["scales"]), (shape.rows, shape.blocks))
 
 
 #  0              4                                           36

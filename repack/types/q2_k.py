@@ -4,7 +4,7 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import gathered_codes, sub_scaled
 
 # Four codes q of a byte, as two bytes of 4-bit codes q + 6: around the 4-bit zero point 8 they are q - 2, the
@@ -12,15 +12,15 @@ from repack.types.common import gathered_codes, sub_scaled
 SPREAD = bits.pair_pack(bits.bit_table(2, [6, 7, 8, 9]))
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """d * s."""
-    return sub_scaled(ops, planes["scales"], planes["d"], grid)
+    return sub_scaled(ops, planes["scales"], planes["d"], shape)
 
 
-def _offset(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _offset(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """2 d s - dmin m, because the codes are centred on q = 2."""
-    minimum = sub_scaled(ops, planes["minimums"], planes["dmin"], grid)
-    return ops.sub(ops.times(_scale(ops, planes, grid), 2.0), minimum)
+    minimum = sub_scaled(ops, planes["minimums"], planes["dmin"], shape)
+    return ops.sub(ops.times(_scale(ops, planes, shape), 2.0), minimum)
 
 
 #  0                         16                                           80      82         84

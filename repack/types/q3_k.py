@@ -4,7 +4,7 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import six_bit_scale
 
 # Low two bits, and 8 or 4 from the third: together q + 4 in 4 bits, around 8 that is q - 4.
@@ -12,10 +12,10 @@ LOW = bits.pair_pack(bits.bit_table(2, [0, 1, 2, 3]))
 HIGH = bits.pair_pack(bits.bit_table(1, [4, 8])).reshape(256, 2, 2)
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
-    low = ops.gather(LOW, ops.reshape(planes["low"], (grid.rows, grid.blocks, 2, 2)))
-    high = ops.gather(HIGH, ops.reshape(planes["high"], (grid.rows, grid.blocks, 2)))
-    return ops.reshape(ops.bit_or(low, high), (grid.rows, grid.blocks, 8))
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
+    low = ops.gather(LOW, ops.reshape(planes["low"], (shape.rows, shape.blocks, 2, 2)))
+    high = ops.gather(HIGH, ops.reshape(planes["high"], (shape.rows, shape.blocks, 2)))
+    return ops.reshape(ops.bit_or(low, high), (shape.rows, shape.blocks, 8))
 
 
 #  0                               32                                      96                      108     110

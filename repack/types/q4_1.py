@@ -4,13 +4,13 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import flat_codes, per_block, plane_d
 
 
-def _offset(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _offset(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """8 d + m, because the implicit zero point of 4 bits is 8."""
-    return ops.add(ops.times(plane_d(ops, planes, grid), 8.0), per_block(ops, planes["m"], grid))
+    return ops.add(ops.times(plane_d(ops, planes, shape), 8.0), per_block(ops, planes["m"], shape))
 
 
 #  0       2       4                                   20

@@ -4,19 +4,19 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import flat_codes, sub_scaled
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """d * s."""
-    return sub_scaled(ops, planes["scales"], planes["d"], grid)
+    return sub_scaled(ops, planes["scales"], planes["d"], shape)
 
 
-def _offset(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _offset(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """8 d s - dmin m, because the implicit zero point of 4 bits is 8."""
-    minimum = sub_scaled(ops, planes["minimums"], planes["dmin"], grid)
-    return ops.sub(ops.times(_scale(ops, planes, grid), 8.0), minimum)
+    minimum = sub_scaled(ops, planes["minimums"], planes["dmin"], shape)
+    return ops.sub(ops.times(_scale(ops, planes, shape), 8.0), minimum)
 
 
 #  0       2          4                 16                                                       144

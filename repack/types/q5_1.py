@@ -4,13 +4,13 @@ from typing import Any
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import five_bit_codes, per_block, plane_d
 
 
-def _offset(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _offset(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """16 d + m, because the codes are centred on q = 16."""
-    return ops.add(ops.times(plane_d(ops, planes, grid), 16.0), per_block(ops, planes["m"], grid))
+    return ops.add(ops.times(plane_d(ops, planes, shape), 16.0), per_block(ops, planes["m"], shape))
 
 
 #  0       2       4                        8                                   24

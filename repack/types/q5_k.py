@@ -6,7 +6,7 @@ import numpy as np
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import five_bit_codes, sub_scaled
 
 
@@ -16,15 +16,15 @@ def _fifth_bits(raw: bits.U8) -> bits.U8:
     return np.packbits(by_byte.transpose(0, 2, 1), axis=2, bitorder="little").reshape(len(raw), 32)
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """d * s."""
-    return sub_scaled(ops, planes["scales"], planes["d"], grid)
+    return sub_scaled(ops, planes["scales"], planes["d"], shape)
 
 
-def _offset(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _offset(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """16 d s - dmin m, because the codes are centred on q = 16."""
-    minimum = sub_scaled(ops, planes["minimums"], planes["dmin"], grid)
-    return ops.sub(ops.times(_scale(ops, planes, grid), 16.0), minimum)
+    minimum = sub_scaled(ops, planes["minimums"], planes["dmin"], shape)
+    return ops.sub(ops.times(_scale(ops, planes, shape), 16.0), minimum)
 
 
 #  0       2          4                 16                48                                                  176

@@ -6,7 +6,7 @@ import numpy as np
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.types.common import sub_scaled
 
 # Bits 4-5 of a code q, placed so that low nibble | table entry = q + 96: around 128 this is q - 32.
@@ -26,16 +26,16 @@ def _high_pairs(raw: bits.U8) -> bits.U8:
     return packed_fields
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """A 4-bit plane and a 2-bit plane -> q + 96."""
-    low = ops.to_uint8(ops.reshape(planes["low"], (grid.rows, grid.blocks, 4, 4)))
-    high = ops.gather(HIGH_BITS, ops.reshape(planes["high"], (grid.rows, grid.blocks, 4)))
-    return ops.reshape(ops.bit_or(low, high), (grid.rows, grid.blocks, 16))
+    low = ops.to_uint8(ops.reshape(planes["low"], (shape.rows, shape.blocks, 4, 4)))
+    high = ops.gather(HIGH_BITS, ops.reshape(planes["high"], (shape.rows, shape.blocks, 4)))
+    return ops.reshape(ops.bit_or(low, high), (shape.rows, shape.blocks, 16))
 
 
-def _scale(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _scale(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """d * s."""
-    return sub_scaled(ops, planes["scales"], planes["d"], grid)
+    return sub_scaled(ops, planes["scales"], planes["d"], shape)
 
 
 #  0                                             128                 192              208     210

@@ -6,7 +6,7 @@ import numpy as np
 
 from repack import bits
 from repack.ops import Ops
-from repack.quant_type import Grid, Plane, Planes, QuantType
+from repack.quant_type import BlockShape, Plane, Planes, QuantType
 from repack.tables import trits
 from repack.types.common import plane_d
 
@@ -22,9 +22,9 @@ def _in_order(raw: bits.U8) -> bits.U8:
     return ((number * 256 + 242) // 243).astype(np.uint8)  # so that multiplying by 3 shifts out the digits
 
 
-def _codes(ops: Ops[Any], planes: Planes, grid: Grid) -> Any:
+def _codes(ops: Ops[Any], planes: Planes, shape: BlockShape) -> Any:
     """Digit + 7: around 8 that is digit - 1."""
-    digits = ops.reshape(ops.gather(trits() + np.uint8(7), planes["digits"]), (grid.rows, grid.blocks, 260))
+    digits = ops.reshape(ops.gather(trits() + np.uint8(7), planes["digits"]), (shape.rows, shape.blocks, 260))
     return ops.pairs(ops.first(digits, 256))
 
 

@@ -115,7 +115,7 @@ def test_passes_and_steps_agree(folders: dict[tuple[str, str], Path], name: str)
     ids = TextCodec(folders[name, "fast"]).encode(PROMPT)
     tokens = list(model.greedy(ids, 6))
     logits = model.logits([*ids, *tokens[:-1]], first=len(ids) - 1)
-    assert logits.shape == (len(tokens), model.manifest["spec"]["vocab"])
+    assert logits.shape == (len(tokens), model.manifest.vocab)
     if name == "smollm2":
         assert logits.argmax(-1).tolist() == tokens
         long = (ids * 60)[:300]

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repack.bits import read_floats
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
-from repack.floats import read_floats
 from repack.registry import QUANT_TYPES
 from tests.support.blocks import columns_of, random_blocks, reference
 from tests.support.ggml import ggml_dequantize
@@ -57,12 +57,12 @@ def test_equals_ggml(name: str) -> None:
 @pytest.mark.parametrize("name", TYPES)
 def test_layout_matches_arrays(name: str) -> None:
     matrix = quantized(random_blocks(name, 6, 3), name, columns_of(name, 3))
-    grid = matrix.layout.grid
-    assert matrix.codes().shape == (6, grid.blocks, matrix.layout.block_size * matrix.layout.bits // 8)
+    shape = matrix.layout.block_shape
+    assert matrix.codes().shape == (6, shape.blocks, matrix.layout.block_size * matrix.layout.bits // 8)
     assert matrix.codes().dtype == np.uint8
-    assert matrix.scale().shape == (6, grid.blocks)
+    assert matrix.scale().shape == (6, shape.blocks)
     if matrix.layout.has_offset:
-        assert matrix.offset().shape == (6, grid.blocks)
+        assert matrix.offset().shape == (6, shape.blocks)
 
 
 @pytest.mark.parametrize("name", TYPES)

@@ -6,7 +6,7 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 
-from repack.block_sizes import BLOCK_SIZES
+from repack.quant_type import BLOCK_SIZES
 from tests.support.ggml import ggml_dequantize
 
 # Byte offsets of the float16 fields in a block; IQ1_M, MXFP4 and NVFP4 keep their scales otherwise.

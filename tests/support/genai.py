@@ -41,7 +41,7 @@ def genai_tokenizer(folder: Path, files: TokenizerFiles) -> Any:
     """Its tokenizer for these files, which are put into the folder."""
     import onnxruntime_genai as og
 
-    (folder / "tokenizer.json").write_text(str(files.tokenizer_json), encoding="utf-8")
+    (folder / "tokenizer.json").write_bytes(files.tokenizer_json)
     (folder / "tokenizer_config.json").write_text(json.dumps(files.tokenizer_config), encoding="utf-8")
     return og.Tokenizer(og.Model(str(folder)))
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from repack.block_sizes import BLOCK_SIZES
+from repack.quant_type import BLOCK_SIZES
 
 
 @cache

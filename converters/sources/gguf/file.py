@@ -9,19 +9,29 @@ Opening reads the header only, whatever the size of the model.
 
 import math
 import mmap
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from converters.folder.source_file import SourceFile
 from converters.sources.gguf.cursor import shown
 from converters.sources.gguf.header import GgufHeader, TensorInfo, read_header
 from converters.sources.gguf.metadata import GgufMetadata
 from converters.sources.gguf.open import map_file
 from converters.sources.gguf.splits import merge_shards, shard_paths
 from converters.sources.gguf.types import unreadable_type
+from converters.sources.source import Order
+from converters.weights.records import Rounding
+from repack.bits import read_floats
+from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
+from repack.registry import QUANT_TYPES
+
+if TYPE_CHECKING:
+    from converters.tokenizer.export import TokenizerFiles
 
 __all__ = ["GgufFile", "TensorInfo"]
 
@@ -37,6 +47,8 @@ class GgufFile:
         metadata: metadata of the first file, decoded when asked for (see GgufMetadata).
         tensors: all tensors by name, in file order.
     """
+
+    has_blocks = True
 
     def __init__(
         self,
@@ -82,12 +94,48 @@ class GgufFile:
             _close(maps)
             raise
 
-    def raw(self, name: str) -> npt.NDArray[np.uint8]:
+    @property
+    def token_count(self) -> int | None:
+        """Tokens of the vocabulary, if there is one."""
+        key = "tokenizer.ggml.tokens"
+        return self.metadata.array_length(key) if key in self.metadata else None
+
+    @property
+    def rounded(self) -> Mapping[str, Mapping[str, Rounding]]:
+        """Nothing: a file's numbers are the model's."""
+        return {}
+
+    def matrix(self, name: str, order: Order = None) -> BlockQuantized | None:
+        """A quantized tensor with its rows in order; None for floats and types that are not known."""
+        tensor = self.tensors[name]
+        quant = QUANT_TYPES.get(tensor.type_name)
+        if quant is None:
+            return None
+        layout = layout_of(quant, math.prod(tensor.shape[:-1]), tensor.shape[-1], where=name)
+        return BlockQuantized(quant, layout, self.raw(name), order)
+
+    def floats(self, name: str, order: Order = None) -> npt.NDArray[np.float32]:
+        """The values of a tensor of any supported type in its own shape, exact; rows or elements in order."""
+        tensor, packed = self.tensors[name], self.matrix(name)
+        values = read_floats(self.raw(name), tensor.type_name) if packed is None else packed.dequantize()
+        return (values if order is None else values.reshape(len(order), -1)[order]).reshape(tensor.shape)
+
+    def tokenizer(self) -> "TokenizerFiles":
+        """The tokenizer's files, made from the metadata."""
+        from converters.tokenizer.export import export_tokenizer
+
+        return export_tokenizer(self.metadata)
+
+    def provenance(self) -> list[SourceFile]:
+        """Name, hash and size of each file; reads them all."""
+        return [SourceFile.of(path) for path in self.shards]
+
+    def raw(self, name: str, order: Order = None) -> npt.NDArray[np.uint8]:
         """Return the bytes of a tensor as they stand in the file: uint8 [rows, bytes per row], read-only.
 
-        Rows are the product of all dimensions but the last. The array is a view of the file: nothing is read
-        before it is used. Raises MobiusError for a type whose layout is not known, KeyError when there is no
-        such tensor.
+        Rows are the product of all dimensions but the last; with `order`, a copy with other rows. The array is a
+        view of the file: nothing is read before it is used. Raises MobiusError for a type whose layout is not known,
+        KeyError when there is no such tensor.
         """
         tensor = self.tensors[name]
         if tensor.nbytes is None:
@@ -95,7 +143,8 @@ class GgufFile:
             raise MobiusError(f"{self.shards[tensor.shard]}: tensor {shown(name)} has {reason}", hint)
         rows = math.prod(tensor.shape[:-1])
         data = np.frombuffer(self._maps[tensor.shard], np.uint8, tensor.nbytes, tensor.offset)
-        return data.reshape(rows, tensor.nbytes // rows)
+        data = data.reshape(rows, tensor.nbytes // rows)
+        return data if order is None else data[order]
 
     def metadata_bytes(self) -> dict[str, bytes]:
         """Return each metadata record as it stands in the first file (key, value type, value), by key."""
@@ -108,9 +157,7 @@ class GgufFile:
     def __enter__(self) -> "GgufFile":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

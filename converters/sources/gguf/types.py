@@ -1,14 +1,12 @@
 """Tensor types of GGUF files: number, name, block size and bytes per block.
 
-Numbers and sizes are those of `enum ggml_type` in llama.cpp (ggml.h), taken from the `gguf` package; the
-numbers it does not list (newer, retired, or used by forks) are handled here.
+Numbers and sizes are those of `enum ggml_type` in llama.cpp (ggml.h); the numbers it does not list any more, or that
+forks use, are handled here.
 """
 
 from dataclasses import dataclass
 
-from gguf import GGMLQuantizationType
-
-from repack.block_sizes import BLOCK_SIZES
+from repack.ggml_types import GGML_TYPES
 
 
 @dataclass(frozen=True)
@@ -20,10 +18,8 @@ class TensorType:
     block_bytes: int
 
 
-# `gguf` may be older than the last two.
-_NUMBERS = {kind.name: int(kind) for kind in GGMLQuantizationType} | {"Q1_0": 41, "Q2_0": 42}
 TENSOR_TYPES: dict[int, TensorType] = {
-    _NUMBERS[name]: TensorType(name, block, size) for name, (block, size) in BLOCK_SIZES.items()
+    kind.number: TensorType(name, kind.weights, kind.size) for name, kind in GGML_TYPES.items()
 }
 
 # Numbers that llama.cpp gave up and never uses again, with the type to look for instead. The first two ended in

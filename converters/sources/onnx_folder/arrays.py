@@ -1,26 +1,27 @@
 """The initializers of a model folder, mapped and not read."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import onnx_ir as ir
 
 from converters.folder.writer import DATA, MODEL
 from repack.errors import InputError
 
-# NumPy's view of a stored type: packed 4-bit integers and bfloat16 stay bytes and words.
-_VIEWS = {
-    ir.DataType.FLOAT: "<f4", ir.DataType.FLOAT16: "<f2", ir.DataType.BFLOAT16: "<u2",
-    ir.DataType.UINT8: "u1", ir.DataType.INT8: "i1", ir.DataType.INT4: "u1",
-}  # fmt: skip
+if TYPE_CHECKING:
+    import onnx_ir as ir
+
+# NumPy's view of a stored type, by ONNX's name: packed 4-bit integers and bfloat16 stay bytes and words.
+_VIEWS = {"FLOAT": "<f4", "FLOAT16": "<f2", "BFLOAT16": "<u2", "UINT8": "u1", "INT8": "i1", "INT4": "u1"}
 
 
 class FolderArrays:
     """Arrays by name; what they hold is read when it is used."""
 
     def __init__(self, folder: Path) -> None:
+        import onnx_ir as ir
+
         self.folder = folder
         try:
             model = ir.load(folder / MODEL)
@@ -44,8 +45,10 @@ class FolderArrays:
 
     def array(self, name: str) -> npt.NDArray[Any]:
         """An array, read-only; two 4-bit integers to a byte in one dimension, bfloat16 as uint16."""
+        import onnx_ir as ir
+
         tensor = self._tensor(name)
-        view = _VIEWS.get(ir.DataType(tensor.dtype))
+        view = _VIEWS.get(tensor.dtype.name)
         if view is None:
             raise self._damaged(f"holds {name} as {tensor.dtype.name}")
         if isinstance(tensor, ir.ExternalTensor):
@@ -56,9 +59,9 @@ class FolderArrays:
         if stored.size != tensor.nbytes:
             raise self._damaged(f"names more of {name} than {DATA} has")
         values = stored.view(view)
-        return values if tensor.dtype == ir.DataType.INT4 else values.reshape(self.shape(name))
+        return values if tensor.dtype.name == "INT4" else values.reshape(self.shape(name))
 
-    def _tensor(self, name: str) -> ir.TensorProtocol:
+    def _tensor(self, name: str) -> "ir.TensorProtocol":
         found = self._found.get(name)
         if found is None:
             raise self._damaged(f"has no {name}")

@@ -9,16 +9,21 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from converters.folder.writer import DATA, read_manifest
+from converters.folder.manifest import read_manifest
+from converters.folder.writer import DATA
 from converters.target import Target, choose_target
-from mobius_cli.commands.bench.engine import Beside, open_beside
-from mobius_cli.commands.bench.formats import FORMATS
+from mobius_cli.commands.bench.chart import picture
+from mobius_cli.commands.bench.engine import LlamaCppEngine, open_llama_cpp
 from mobius_cli.commands.bench.memory import DeviceMemory, peak_host_mb
+from mobius_cli.commands.bench.page import page
 from mobius_cli.commands.bench.rows import NOISY, Row, Workload
-from mobius_cli.commands.bench.timed_test import PASS, Sampler
+from mobius_cli.commands.bench.table import as_csv, as_json, as_jsonl, markdown
+from mobius_cli.commands.bench.timed_test import PASS, TimedTest
 from mobius_cli.output import Advance, Output
 from mobius_cli.runtime.session import OnnxModel
-from repack.errors import MobiusError
+from repack.errors import InputError, MobiusError
+
+FORMATS = {"md": markdown, "csv": as_csv, "json": as_json, "jsonl": as_jsonl, "html": page, "svg": picture}
 
 
 def bench_folder(
@@ -36,9 +41,12 @@ def bench_folder(
     """Run every test `repeat` times after one warm-up, engines in alternation, and print the rows.
 
     Raises:
+        InputError: `form` is none of FORMATS, or the folder cannot be read.
         MobiusError: a test does not fit the context, or llama.cpp cannot run the file.
     """
-    target = choose_target(ep or read_manifest(folder)["target"]["name"])
+    if form not in FORMATS:
+        raise InputError(f"-o {form!r} is not known", f"choose one of: {', '.join(FORMATS)}")
+    target = choose_target(ep or read_manifest(folder).target.name)
     on_gpu = target.device != "cpu"
     device = DeviceMemory(wanted=on_gpu)
     begin = time.perf_counter()
@@ -48,18 +56,18 @@ def bench_folder(
     if longest > model.context_length:
         raise MobiusError(f"a test needs {longest} tokens, the model was converted for {model.context_length}",
                           "choose smaller -p, -n and -d, or convert with a larger --context-length")  # fmt: skip
-    vocab = model.manifest["spec"]["vocab"]
+    vocab = model.manifest.vocab
     rows = [Row(test) for test in tests]
     with ExitStack() as stack:
-        beside = None
+        engine = None
         if gguf is not None:
-            beside = open_beside(
+            engine = open_llama_cpp(
                 stack, gguf, llama_server, threads=threads, longest=longest, on_gpu=on_gpu, vocab=vocab
             )
         advance = stack.enter_context(output.progress("measuring", len(rows) * (repeat + 1)))
         for row in rows:
-            measure(row, Sampler(model, row.test, vocab), beside, repeat, advance, device)
-        about = beside.about if beside else {"llama_cpp": None, "llama_cpp_engine": None}
+            measure(row, TimedTest(model, row.test, vocab), engine, repeat, advance, device)
+        about = engine.about if engine else {"llama_cpp": None, "llama_cpp_engine": None}
     measured = {"load_s": load_s, "peak_host_mb": peak_host_mb(), "peak_device_mb": device.peak_mb}
     gpu_info = (device.name or target.device) if on_gpu else None
     for row in rows:
@@ -69,17 +77,17 @@ def bench_folder(
 
 
 def measure(
-    row: Row, ours: Sampler, beside: Beside | None, repeat: int, advance: Advance, device: DeviceMemory
+    row: Row, ours: TimedTest, engine: LlamaCppEngine | None, repeat: int, advance: Advance, device: DeviceMemory
 ) -> None:
     """Fill a row: both engines warm up, then take turns."""
     row.test_time = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     ours.sample()  # on a GPU this also captures the graph
-    if beside is not None:
-        beside.warm_up(row.test)
+    if engine is not None:
+        engine.warm_up(row.test)
     advance(1, row.test.name)
     for _ in range(repeat):
         row.ours.append(ours.sample())
-        if beside is not None and (theirs := beside.sample(row.test)) is not None:
+        if engine is not None and (theirs := engine.sample(row.test)) is not None:
             row.theirs.append(theirs)
         advance(1, row.test.name)
     device.look()
@@ -91,11 +99,11 @@ def _facts(model: OnnxModel, target: Target, threads: int) -> dict[str, Any]:
 
     manifest = model.manifest
     weights: Counter[str] = Counter()
-    for tensor in manifest["tensors"]:
-        weights[tensor["source_type"]] += math.prod(tensor["shape"])
+    for tensor in manifest.tensors:
+        weights[tensor.source_type] += math.prod(tensor.shape)
     return {
         "model_filename": str(model.folder),
-        "model_type": f"{manifest['spec']['architecture']} {weights.most_common(1)[0][0]}",
+        "model_type": f"{manifest.architecture} {weights.most_common(1)[0][0]}",
         "model_size": (model.folder / DATA).stat().st_size,
         "model_n_params": weights.total(),
         "backend": f"ORT {target.name}",

@@ -1,4 +1,4 @@
-"""llama.cpp beside: llama-bench where there is one, else llama-server's own timings."""
+"""llama.cpp as the other engine: llama-bench where there is one, else llama-server's own timings."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +16,7 @@ _ALL_LAYERS = 99  # more than any model has
 _SPARE = 16  # tokens of context beyond the longest test
 
 
-class Beside(Protocol):
+class LlamaCppEngine(Protocol):
     """An engine that is measured in alternation with ours."""
 
     @property
@@ -30,9 +30,9 @@ class Beside(Protocol):
         """Tokens per second; None where the engine cannot say."""
 
 
-def open_beside(
+def open_llama_cpp(
     stack: ExitStack, gguf: Path, explicit: str | None, *, threads: int, longest: int, on_gpu: bool, vocab: int
-) -> Beside:
+) -> LlamaCppEngine:
     """llama-bench or llama-server on `gguf`, on the same kind of device; closed with `stack`.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from mobius_cli.commands.bench.rows import Workload
-from mobius_cli.runtime.decoding import Decoding, GrowingDecoding
+from mobius_cli.runtime.decoding import Decoding
 
 PASS = 512  # prompt tokens per pass, as llama.cpp's default micro-batch
 
@@ -14,7 +14,7 @@ PASS = 512  # prompt tokens per pass, as llama.cpp's default micro-batch
 class Starts(Protocol):
     """What is needed of a model."""
 
-    def start(self, length: int) -> Decoding | GrowingDecoding:
+    def start(self, length: int) -> Decoding:
         """A new sequence with a cache of `length` positions."""
 
 
@@ -23,7 +23,7 @@ def random_tokens(count: int, vocab: int) -> list[int]:
     return [int(t) for t in np.random.default_rng(0).integers(0, vocab, count)]
 
 
-class Sampler:
+class TimedTest:
     """A test, with the cache filled to its depth once.
 
     Each sample goes back to that depth. On a GPU the first one captures the CUDA graph that later ones replay, so

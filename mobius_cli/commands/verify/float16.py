@@ -7,10 +7,10 @@ verified by it is measured against that, with float activations too: 8-bit ones 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from converters.folder.manifest import Manifest
 from converters.target import TARGETS
-from mobius_cli.commands.verify.prompts import score_prompts
+from mobius_cli.commands.verify.passes import score_prompts
 from mobius_cli.judging.measure import Ours
 from mobius_cli.judging.reference import Reference
 from mobius_cli.output import Output
@@ -19,23 +19,23 @@ FLOATS = 0  # accuracy level of MatMulNBits: float activations
 _LABEL = "ONNX Runtime once more, float activations, for float16's noise"
 
 
-def wants_floats(manifest: dict[str, Any], reference: Reference, writes: bool) -> bool:
+def wants_floats(manifest: Manifest, reference: Reference, writes: bool) -> bool:
     """Whether a pass with float activations is needed: `writes` a float32 reference, or a float16 folder has one."""
-    dtype = manifest["target"]["dtype"]
+    dtype = manifest.target.dtype
     stores = writes and dtype == "float32" and bool(reference.prompts)
     return stores or (dtype == "float16" and any(p.float32_logprobs is not None for p in reference.prompts))
 
 
-def judged_floats(manifest: dict[str, Any], ep: str | None, exact: bool) -> bool:
+def judged_floats(manifest: Manifest, ep: str | None, exact: bool) -> bool:
     """Whether the pass that was judged had float activations already; `ep` is what the user asked for."""
-    own = manifest["target"]
-    if own["dtype"] == "float32" and ep not in (None, own["name"]):
+    own = manifest.target
+    if own.dtype == "float32" and ep not in (None, own.name):
         return False  # float32 products are rounded to TF32 on a GPU
-    return exact or FLOATS in (own["accuracy_level"], TARGETS[ep or own["name"]].accuracy_level)
+    return exact or FLOATS in (own.accuracy_level, TARGETS[ep or own.name].accuracy_level)
 
 
 def score_floats(
-    folder: Path, manifest: dict[str, Any], reference: Reference, ep: str | None, threads: int, output: Output
+    folder: Path, manifest: Manifest, reference: Reference, ep: str | None, threads: int, output: Output
 ) -> list[Ours | None]:
     """Our side of each prompt's candidates in one more pass, with float activations: float32 on the folder's target.
 
@@ -45,7 +45,7 @@ def score_floats(
     """
     from mobius_cli.runtime.session import OnnxModel
 
-    place = None if manifest["target"]["dtype"] == "float32" else ep
+    place = None if manifest.target.dtype == "float32" else ep
     model = OnnxModel(folder, ep=place, threads=threads, accuracy_level=FLOATS)
     return score_prompts(model, reference.prompts, _LABEL, output)
 

@@ -1,53 +1,37 @@
-"""The ONNX Runtime half of `mobius verify` on prompts: one pass over each prompt with llama.cpp's answer."""
+"""The prompts that `verify` decodes when none are given, and how given ones are read."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from importlib.resources import files
+from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mobius_cli.judging.compare import Verdict, compare, compare_exact
-from mobius_cli.judging.float16_noise import of_candidates
-from mobius_cli.judging.measure import Ours
-from mobius_cli.judging.reference import PromptReference
-from mobius_cli.output import Output
-
-if TYPE_CHECKING:
-    from mobius_cli.runtime.session import OnnxModel
+from repack.errors import InputError
 
 
-def judge_prompts(
-    model: "OnnxModel", prompts: Sequence[PromptReference], exact: bool, output: Output, *, keep: bool = False
-) -> tuple[list[Verdict], list[Ours | None]]:
-    """A verdict for each prompt, and with `keep` what was judged: our side of the candidates, else None.
+def load_prompts(prompt: list[str] | None = None, prompt_file: Path | None = None) -> list[str]:
+    """Prompts in the order given: those of `prompt`, then the lines of `prompt_file`; else the 8 default ones.
 
-    Raises:
-        MobiusError: a prompt does not fit the model's context.
+    A file holds one prompt per line, UTF-8; empty lines are skipped, nothing is unescaped or stripped.
+    Raises InputError if the file cannot be read, or if what was given holds no prompt at all.
     """
-    judge = compare_exact if exact else compare
-    verdicts, ours = [], []
-    for p, logits in _passes(model, prompts, "ONNX Runtime", output):
-        verdicts.append(judge(p.tokens, p.top_ids, p.top_logprobs, logits))
-        ours.append(of_candidates(p, logits) if keep else None)
-    return verdicts, ours
+    if prompt is None and prompt_file is None:
+        return _lines(files("mobius_cli").joinpath("prompts/default.txt").read_text(encoding="utf-8"))
+    given = [text for text in prompt or [] if text.strip()]
+    if prompt_file is not None:
+        given += _lines(_read(prompt_file))
+    if not given:
+        where = f"{prompt_file} has no prompt" if prompt_file is not None else "the prompt is empty"
+        raise InputError(where, "Give at least one prompt; a prompt file holds one per line.")
+    return given
 
 
-def score_prompts(
-    model: "OnnxModel", prompts: Sequence[PromptReference], label: str, output: Output
-) -> list[Ours | None]:
-    """Our side of the candidates of each prompt, None where it cannot be measured; `label` is of the progress bar.
-
-    Raises:
-        MobiusError: a prompt does not fit the model's context.
-    """
-    return [of_candidates(p, logits) for p, logits in _passes(model, prompts, label, output)]
+def _lines(text: str) -> list[str]:
+    # Not splitlines(): that also splits at form feeds and U+2028, which a prompt may contain.
+    return [line.removesuffix("\r") for line in text.split("\n") if line.strip()]
 
 
-def _passes(
-    model: "OnnxModel", prompts: Sequence[PromptReference], label: str, output: Output
-) -> Iterator[tuple[PromptReference, NDArray[np.float32]]]:
-    """Teacher-forced logits [steps, vocabulary] of each prompt: row i scores token i of llama.cpp's answer."""
-    with output.progress(label, len(prompts)) as advance:
-        for p in prompts:
-            yield p, model.logits([*p.prompt_ids, *p.tokens[:-1]], first=len(p.prompt_ids) - 1)
-            advance(1, "")
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path}: cannot read it ({error.strerror})", "Check the path.") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text", "Save the prompt file as UTF-8.") from error

@@ -8,7 +8,7 @@ from typing import Any
 from mobius_cli.commands.verify.text import print_text
 from mobius_cli.judging.compare import Verdict
 from mobius_cli.judging.float16_noise import Float16Noise
-from mobius_cli.judging.probe_texts import Difference, first_difference
+from mobius_cli.judging.probes import Difference, first_difference
 from mobius_cli.judging.reference import Reference
 from mobius_cli.judging.text_score import TextScore
 from mobius_cli.output import Output

@@ -81,7 +81,7 @@ def judge_text(model: "OnnxModel", text: TextReference, exact: bool, output: Out
 
 def _pieces(model: "OnnxModel", ids: list[int], advance: Advance) -> Iterator[NDArray[np.float32]]:
     """Logits of consecutive positions, few enough at a time to hold the whole vocabulary of each."""
-    length = min(256, max(1, _PIECE // int(model.manifest["spec"]["vocab"])))
+    length = min(256, max(1, _PIECE // model.manifest.vocab))
     decoding = model.start(len(ids))
     for start in range(0, len(ids), length):
         piece = ids[start : start + length]

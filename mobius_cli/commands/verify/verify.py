@@ -7,18 +7,19 @@ import tempfile
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from converters.folder.writer import read_manifest, sha256_of
+from converters.folder.manifest import Manifest, read_manifest
 from converters.sources.gguf.file import GgufFile
 from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
-from mobius_cli.commands.verify.prompts import judge_prompts
+from mobius_cli.commands.verify.passes import judge_prompts
+from mobius_cli.commands.verify.probe_texts import probe_texts
+from mobius_cli.commands.verify.prompts import load_prompts
 from mobius_cli.commands.verify.report import print_report
 from mobius_cli.commands.verify.text import ask_llama, judge_text, open_text
 from mobius_cli.judging.float16_noise import float16_noise
-from mobius_cli.judging.probe_texts import Probe, differing, first_difference, probe_texts
-from mobius_cli.judging.prompts import load_prompts
-from mobius_cli.judging.reference import ModelFile, PromptReference, Reference, Settings, read_reference
+from mobius_cli.judging.probes import Probe, differing, first_difference
+from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.output import Output
 from mobius_cli.runtime.text import TextCodec
@@ -85,7 +86,7 @@ def verify_folder(request: Request, output: Output) -> bool:
     return equal and all(v.kind != "diverged" for v in verdicts)
 
 
-def _saved_reference(request: Request, manifest: dict[str, Any]) -> Reference:
+def _saved_reference(request: Request, manifest: Manifest) -> Reference:
     assert request.reference is not None
     if any((request.gguf, request.prompts, request.prompt_file, request.text, request.write_reference)):
         raise InputError(
@@ -93,24 +94,24 @@ def _saved_reference(request: Request, manifest: dict[str, Any]) -> Reference:
             "leave out --gguf, --prompt, --prompt-file, --text and --write-reference",
         )
     reference = read_reference(request.reference)
-    reference.require_model(manifest["source"][0]["sha256"])
+    reference.require_model(manifest.source[0], request.reference)
     if reference.settings.exact != request.exact:
         kind = "an exact" if reference.settings.exact else "a quantized"
         raise InputError(f"{request.reference} is {kind} run of llama.cpp", "pass or leave out --exact accordingly")
     return reference
 
 
-def _ask_llama(request: Request, manifest: dict[str, Any], codec: TextCodec, output: Output) -> Reference:
+def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: Output) -> Reference:
     """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts, the text, or both."""
     if request.gguf is None:
         raise InputError("verify needs the GGUF file", "pass --gguf FILE, or --reference FILE of an earlier run")
     text = None
     if request.text is not None:
-        text = open_text(request.text, request.text_tokens, manifest["target"]["context_length"], codec)
+        text = open_text(request.text, request.text_tokens, manifest.target.context_length, codec)
     prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
     ids = [codec.encode(prompt) for prompt in prompts]
     with GgufFile.open(request.gguf) as source, ExitStack() as stack:
-        _check_source(source, manifest)
+        manifest.require_source(source.shards)
         lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
         context = max(lengths) + 8
         server = stack.enter_context(_server(request, source, context, stack, output))
@@ -125,24 +126,14 @@ def _ask_llama(request: Request, manifest: dict[str, Any], codec: TextCodec, out
                 found = server.greedy(prompt_ids, request.tokens, CANDIDATES)
                 answers.append(PromptReference(prompt, prompt_ids, found.tokens, found.top_ids, found.top_logprobs))
                 advance(1, "")
-        first = manifest["source"][0]
         return Reference(
-            model=ModelFile(first["file"], first["sha256"], first["bytes"]),
+            model=manifest.source[0],
             build=server.build,
             settings=Settings(request.exact, "f32" if request.exact else "f16", _threads(request)),
             prompts=answers,
             probes=probes,
             text=None if text is None else ask_llama(server, text, output),
         )
-
-
-def _check_source(source: GgufFile, manifest: dict[str, Any]) -> None:
-    for path, known in zip(source.shards, manifest["source"], strict=False):
-        if sha256_of(path) != known["sha256"]:
-            raise MobiusError(
-                f"{path} is not the file that was converted ({known['file']}, SHA-256 {known['sha256'][:12]}...)",
-                "give that file, or convert this one",
-            )
 
 
 def _server(

@@ -8,6 +8,7 @@ import pytest
 
 from converters.archs.describe import describe
 from converters.sources.gguf.file import GgufFile
+from converters.spec import Attention
 from repack.errors import MobiusError
 from tests.support.oracle import require_llama
 from tests.support.runner import check_model, export
@@ -103,8 +104,8 @@ def test_gemma3_layers_and_scales(tmp_path: Path) -> None:
     path = write_tiny(tmp_path / "g.gguf", "gemma3", sliding_window=5)
     with GgufFile.open(path) as source:
         spec, _ = describe(source)
-    assert [layer.mixer.window for layer in spec.layers] == [5, 5, 5, 5, 5, None]
-    thetas = [layer.mixer.rope.theta for layer in spec.layers if layer.mixer.rope]
+    assert [module.window for module in spec.modules() if isinstance(module, Attention)] == [5, 5, 5, 5, 5, None]
+    thetas = [m.rope.theta for m in spec.modules() if isinstance(m, Attention) and m.rope]
     assert thetas == [10000.0] * 5 + [1e6]
     assert spec.embedding_scale == 16.0
     assert spec.tied_head

@@ -1,39 +1,16 @@
 """Character maps: read as llama.cpp reads them, and done by `tokenizers`."""
 
-import functools
 import json
-import unicodedata
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from converters.tokenizer.charsmap import Charsmap, charsmap_normalizers
 from repack.errors import InputError
-from tests.converters.tokenizer.charsmap_file import compile_charsmap
-from tests.converters.tokenizer.many_strings import many_strings
-
-SINGLES = {"Ａ": "A", "ｃ": "c", "１": "1", "ﬁ": "fi", "①": "1", "…": "...", "㎏": "kg", "\u200b": "", "\u3000": " "}
-SINGLES |= {"\t": " ", "\n": " ", "\r": " ", "\u00a0": " ", "½": "1⁄2", "ｶ": "カ", "ﾞ": "\u3099", "Ａ\u030a": "Å"}
-
-
-def compositions() -> dict[str, str]:
-    """Letters with marks, written apart in every way, as in the maps of real files."""
-    found = {}
-    for code in [*range(0xC0, 0x250), *range(0x1E00, 0x2000), *range(0x3040, 0x3100), *range(0xAC00, 0xB000)]:
-        letter = chr(code)
-        if unicodedata.normalize("NFC", letter) == letter:
-            found[unicodedata.normalize("NFD", letter)] = letter
-            if " " in (short := unicodedata.decomposition(letter)) and "<" not in short:
-                found["".join(chr(int(part, 16)) for part in short.split())] = letter
-    return {text: letter for text, letter in found.items() if text != letter}
-
-
-@functools.cache
-def composing_charsmap() -> NDArray[np.uint8]:
-    return compile_charsmap(SINGLES | compositions())
+from tests.converters.tokenizer.support.charsmap_file import SINGLES, compile_charsmap, composing_charsmap
+from tests.converters.tokenizer.support.many_strings import many_strings
 
 
 def _normalizer(steps: list[dict[str, Any]]) -> Any:

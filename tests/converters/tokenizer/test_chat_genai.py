@@ -15,8 +15,8 @@ from converters.tokenizer.genai_template import genai_template_warning, without_
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import MobiusError
-from tests.converters.tokenizer.chat_templates import TEMPLATES
-from tests.converters.tokenizer.vocab_files import CONTROL, byte_level
+from tests.converters.tokenizer.support.chat_templates import TEMPLATES
+from tests.converters.tokenizer.support.vocab_files import CONTROL, byte_level
 from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
 from tests.support.tiny import write_tiny
 

@@ -11,10 +11,10 @@ from tokenizers import Tokenizer
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
-from tests.converters.tokenizer.llama_pieces import Decoding, both
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.llama_pieces import Decoding, both
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     BYTE,
     CONTROL,
     NORMAL,
@@ -24,7 +24,7 @@ from tests.converters.tokenizer.vocab_files import (
     byte_level,
     sentencepiece,
 )
-from tests.converters.tokenizer.vocab_kinds import plamo2, spaced_bpe, unigram, wordpiece
+from tests.converters.tokenizer.support.vocab_kinds import plamo2, spaced_bpe, unigram, wordpiece
 from tests.support.llama_vocab import LlamaVocab
 
 UNDEFINED, NO_SUCH_TYPE = 0, 9
@@ -141,7 +141,7 @@ def test_real_models(model: str, request: pytest.FixtureRequest) -> None:
     with GgufFile.open(path) as source:
         metadata = dict(source.metadata)
     llama = LlamaVocab(path)
-    decoding = Decoding(metadata, Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json)), llama)
+    decoding = Decoding(metadata, Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json), llama)
     sequences = [*map(llama.encode, TEXTS), *decoding.random_ids(2000)]
     assert not decoding.differing(sequences)
     assert not decoding.differing_streams(sequences)

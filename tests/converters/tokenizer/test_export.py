@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import InputError, MobiusError
-from tests.converters.tokenizer.vocab_files import CONTROL, USER_DEFINED, byte_level, sentencepiece
+from tests.converters.tokenizer.support.vocab_files import CONTROL, USER_DEFINED, byte_level, sentencepiece
 
 _PIECES = {"ab": -1.0, "a": -2.0, "b": -3.0, "▁": -4.0}
 
@@ -67,7 +67,7 @@ def test_equal_and_empty_tokens_do_not_break_the_file() -> None:
     metadata["tokenizer.ggml.token_type"] = np.append(metadata["tokenizer.ggml.token_type"], [1, 1, 1])
     files = export_tokenizer(metadata)
     assert any("1 tokens have the same text" in warning for warning in files.warnings)
-    tokenizer = Tokenizer.from_str(files.tokenizer_json)
+    tokenizer = Tokenizer.from_buffer(files.tokenizer_json)
     assert tokenizer.get_vocab_size() == len(tokens)
     last = len(tokens) - 3
     assert tokenizer.encode("b", add_special_tokens=False).ids[-1] == last
@@ -93,7 +93,7 @@ def test_texts_that_json_escapes_survive() -> None:
     merges = [('"', '"'), ("\\", '"'), ("\\", "n")]
     special = {'<"\\\n\t\x01é😀\u2028>': CONTROL}
     files = export_tokenizer(byte_level(merges=merges, special=special, pre="gpt-2"))
-    tokenizer = Tokenizer.from_str(files.tokenizer_json)
+    tokenizer = Tokenizer.from_buffer(files.tokenizer_json)
     text = next(iter(special))
     assert tokenizer.encode(text).ids == [tokenizer.get_vocab_size() - 1]
     assert tokenizer.encode('""').tokens == ['""']

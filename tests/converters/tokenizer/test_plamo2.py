@@ -13,12 +13,11 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.llama_pieces import both, compare
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.test_pre_genai import folder as genai_folder  # noqa: F401
-from tests.converters.tokenizer.vocab_files import NORMAL, UNUSED, write_gguf
-from tests.converters.tokenizer.vocab_kinds import plamo2
+from tests.converters.tokenizer.support.llama_pieces import both, compare
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import NORMAL, UNUSED, write_gguf
+from tests.converters.tokenizer.support.vocab_kinds import plamo2
 from tests.support.llama_library import LlamaError
 from tests.support.llama_vocab import LlamaVocab
 
@@ -30,7 +29,7 @@ _PER_TOKEN = ("tokens", "scores", "token_type")
 
 def _ids(metadata: dict[str, Any], texts: Iterable[str], path: Path) -> list[tuple[list[int], list[int]]]:
     """Our ids and llama.cpp's of each text."""
-    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    ours = Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json)
     llama = LlamaVocab(write_gguf(path / "ids.gguf", metadata))
     try:
         return [(ours.encode(text, add_special_tokens=False).ids, llama.encode(text)) for text in texts]
@@ -169,11 +168,11 @@ def test_byte_names_that_cannot_be_spelled_are_announced(tmp_path: Path) -> None
     assert "for example '<0x41>'" in files.warnings[1]
 
 
-def test_genai_does_not_load_it(genai_folder: Path) -> None:  # noqa: F811
+def test_genai_does_not_load_it(genai_folder: Path) -> None:
     import onnxruntime_genai as og
 
     files = export_tokenizer(plamo2(["ab ab"]))
-    (genai_folder / "tokenizer.json").write_text(str(files.tokenizer_json), encoding="utf-8")
+    (genai_folder / "tokenizer.json").write_bytes(files.tokenizer_json)
     (genai_folder / "tokenizer_config.json").write_text(json.dumps(files.tokenizer_config), encoding="utf-8")
     with pytest.raises(RuntimeError):
         og.Tokenizer(og.Model(str(genai_folder)))

@@ -7,9 +7,9 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS, PreTokenizer
-from tests.converters.tokenizer.pre_strings import merges_across_characters
-from tests.converters.tokenizer.vocab_files import byte_level
-from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
+from tests.converters.tokenizer.support.pre_strings import merges_across_characters
+from tests.converters.tokenizer.support.vocab_files import byte_level
+from tests.support.genai import genai_ids, genai_tokenizer
 
 _MERGES = merges_across_characters()
 _TEXTS = [
@@ -23,21 +23,15 @@ _TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("onnxruntime_genai")
-    return loadable_folder(tmp_path_factory.mktemp("genai"))
-
-
 @pytest.mark.parametrize("entry", PRE_TOKENIZERS, ids=lambda entry: entry.names[0])
-def test_genai(entry: PreTokenizer, folder: Path) -> None:
+def test_genai(entry: PreTokenizer, genai_folder: Path) -> None:
     files = export_tokenizer(byte_level(merges=_MERGES, pre=entry.names[0]))
     if not entry.loads_in_genai:
         with pytest.raises(RuntimeError, match="Invalid regex"):
-            genai_tokenizer(folder, files)
+            genai_tokenizer(genai_folder, files)
         assert "does not load" in str(entry.genai_warning)
         return
-    theirs, ours = genai_tokenizer(folder, files), Tokenizer.from_str(str(files.tokenizer_json))
+    theirs, ours = genai_tokenizer(genai_folder, files), Tokenizer.from_buffer(files.tokenizer_json)
     texts = [entry.differs_in_genai] if entry.differs_in_genai else _TEXTS
     for text in texts:
         same = genai_ids(theirs, text) == ours.encode(text, add_special_tokens=False).ids

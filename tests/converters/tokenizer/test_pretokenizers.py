@@ -8,10 +8,10 @@ from tokenizers import Tokenizer
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS
 from repack.errors import MobiusError
-from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
-from tests.converters.tokenizer.pre_strings import NEWER, around, merges_across_characters, word_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.byte_vocab import ByteVocab, as_text, damaged
+from tests.converters.tokenizer.support.pre_strings import NEWER, around, merges_across_characters, word_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     assert_same_as_llama,
     byte_characters,
@@ -59,7 +59,7 @@ def test_whole_words_that_are_tokens_are_split_only_where_llama_cpp_does(name: s
 
 def test_characters_since_unicode_16_are_the_only_ones_that_differ(tmp_path: Path) -> None:
     metadata = byte_level(merges=_MERGES, pre="deepseek-v3")
-    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    ours = Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json)
     llama = LlamaVocab(write_gguf(tmp_path / "vocab.gguf", metadata))
     try:
         for c in sorted(NEWER)[::50]:
@@ -72,7 +72,7 @@ def test_characters_since_unicode_16_are_the_only_ones_that_differ(tmp_path: Pat
 def test_bytes_that_are_no_text_are_read_as_replacement_characters(tmp_path: Path) -> None:
     """llama.cpp takes bytes. The `tokenizers` library takes text: who calls it has to replace each wrong byte."""
     metadata = byte_level(merges=_MERGES, pre="llama-bpe")
-    ours = Tokenizer.from_str(str(export_tokenizer(metadata).tokenizer_json))
+    ours = Tokenizer.from_buffer(export_tokenizer(metadata).tokenizer_json)
     llama = ByteVocab(write_gguf(tmp_path / "vocab.gguf", metadata))
     assert as_text(b"a\xffb \xe4\xb8 \xf0\x9f!") == "a\ufffdb \ufffd\ufffd \ufffd\ufffd!"
     try:

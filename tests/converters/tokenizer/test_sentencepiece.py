@@ -11,8 +11,8 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     UNKNOWN,
     USER_DEFINED,
@@ -42,14 +42,14 @@ def test_llama_style(tmp_path: Path) -> None:
     files = assert_same_as_llama(sentencepiece(_PIECES), _TEXTS, tmp_path)
     assert not files.warnings
     assert (files.bos_token_id, files.add_bos, files.eos_token_ids) == (1, True, (2,))
-    tokenizer = Tokenizer.from_str(files.tokenizer_json)
+    tokenizer = Tokenizer.from_buffer(files.tokenizer_json)
     for text in ("hello world", " hello", "  a\n\n b ", "naïve 😀"):
         assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
 def test_without_space_prefix(tmp_path: Path) -> None:
     metadata = sentencepiece(_PIECES, add_space_prefix=False, add_bos_token=False)
-    tokenizer = Tokenizer.from_str(assert_same_as_llama(metadata, _TEXTS, tmp_path).tokenizer_json)
+    tokenizer = Tokenizer.from_buffer(assert_same_as_llama(metadata, _TEXTS, tmp_path).tokenizer_json)
     for text in ("hello world", " hello", "   hello  "):
         assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
@@ -57,7 +57,7 @@ def test_without_space_prefix(tmp_path: Path) -> None:
 def test_end_token_after_the_text(tmp_path: Path) -> None:
     files = assert_same_as_llama(sentencepiece(_PIECES, add_eos_token=True), ["hello", ""], tmp_path)
     assert files.tokenizer_config["add_eos_token"] is True
-    pair = Tokenizer.from_str(files.tokenizer_json).encode("a", "b").ids
+    pair = Tokenizer.from_buffer(files.tokenizer_json).encode("a", "b").ids
     assert pair.count(1) == pair.count(2) == 2
 
 

@@ -11,11 +11,11 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.llama_pieces import both, compare
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
-from tests.converters.tokenizer.vocab_kinds import spaced_bpe
+from tests.converters.tokenizer.support.llama_pieces import both, compare
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED
+from tests.converters.tokenizer.support.vocab_kinds import spaced_bpe
 
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))
 # Of each type; what is not matched first is read by its characters. Also white space that is a token.
@@ -81,7 +81,7 @@ def test_words_without_an_escape_for_spaces(tmp_path: Path) -> None:
 def test_decoding_gives_the_text_back() -> None:
     files = export_tokenizer(spaced_bpe(TEXTS))
     assert files.tokenizer_json is not None
-    tokenizer = Tokenizer.from_str(files.tokenizer_json)
+    tokenizer = Tokenizer.from_buffer(files.tokenizer_json)
     for text in TEXTS:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         assert tokenizer.decode(ids, skip_special_tokens=False) == text.replace("▁", " ")

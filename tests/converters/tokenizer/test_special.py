@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from converters.tokenizer import export_tokenizer
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     NORMAL,
     UNUSED,

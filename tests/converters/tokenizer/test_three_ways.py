@@ -10,10 +10,10 @@ from tokenizers import Tokenizer
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.pre_strings import NEWER, word_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vectors import some_special
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.pre_strings import NEWER, word_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vectors import some_special
 from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
 from tests.support.llama_vocab import LlamaVocab
 
@@ -54,7 +54,7 @@ def three(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         files = export_tokenizer(source.metadata)
     llama = LlamaVocab(path)
     genai = genai_tokenizer(loadable_folder(tmp_path_factory.mktemp("three")), files)
-    yield _Three(request.param, files, Tokenizer.from_str(str(files.tokenizer_json)), genai, llama)
+    yield _Three(request.param, files, Tokenizer.from_buffer(files.tokenizer_json), genai, llama)
     llama.close()
 
 

@@ -13,12 +13,11 @@ from tokenizers import Tokenizer
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.charsmap import Charsmap
 from repack.errors import MobiusError
-from tests.converters.tokenizer.charsmap_file import compile_charsmap
-from tests.converters.tokenizer.llama_pieces import compare
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.test_charsmap import SINGLES, composing_charsmap, compositions
-from tests.converters.tokenizer.vocab_kinds import unigram
+from tests.converters.tokenizer.support.charsmap_file import SINGLES, compile_charsmap, composing_charsmap, compositions
+from tests.converters.tokenizer.support.llama_pieces import compare
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_kinds import unigram
 
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))
 TEXTS = [*many_strings(COUNT, special=["</s>", "<extra>", "<user>", "<unk>", "[PAD1]"]), *STRINGS[::3]]
@@ -86,7 +85,7 @@ def test_fillers_are_never_found_and_do_not_make_unknowns_dearer() -> None:
     lowest = min(score for _, score in model["vocab"])
     assert lowest > -15
     assert sum(text.startswith(" ") for text, _ in model["vocab"]) == 2
-    assert Tokenizer.from_str(files.tokenizer_json).get_vocab_size() == len(model["vocab"])
+    assert Tokenizer.from_buffer(files.tokenizer_json).get_vocab_size() == len(model["vocab"])
 
 
 def test_what_is_needed() -> None:

@@ -17,11 +17,11 @@ from tokenizers import Tokenizer
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import TokenizerFiles, export_tokenizer
-from tests.converters.tokenizer.byte_vocab import ByteVocab, as_text, damaged
-from tests.converters.tokenizer.llama_pieces import Decoding
-from tests.converters.tokenizer.pre_strings import NEWER, word_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vectors import read_vectors, some_special
+from tests.converters.tokenizer.support.byte_vocab import ByteVocab, as_text, damaged
+from tests.converters.tokenizer.support.llama_pieces import Decoding
+from tests.converters.tokenizer.support.pre_strings import NEWER, word_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vectors import read_vectors, some_special
 
 FOLDER = Path(os.environ.get("MOBIUS_VOCABS") or Path.home() / ".cache" / "mobius-vocabs")
 PATHS = sorted(FOLDER.glob("ggml-vocab-*.gguf"))
@@ -68,7 +68,7 @@ def vocab(request: pytest.FixtureRequest) -> Iterator[Vocab]:
         metadata = dict(source.metadata)
     kind, files = str(metadata["tokenizer.ggml.model"]), export_tokenizer(metadata)
     llama = ByteVocab(request.param)
-    yield Vocab(request.param, kind, metadata, files, Tokenizer.from_str(str(files.tokenizer_json)), llama)
+    yield Vocab(request.param, kind, metadata, files, Tokenizer.from_buffer(files.tokenizer_json), llama)
     llama.close()
 
 

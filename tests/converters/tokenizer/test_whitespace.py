@@ -11,12 +11,11 @@ from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.pre_strings import NEWER
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.test_pre_genai import folder as genai_folder  # noqa: F401
-from tests.converters.tokenizer.vocab_files import BYTE, NORMAL, assert_same_as_llama
-from tests.converters.tokenizer.vocab_kinds import spaced_bpe
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.pre_strings import NEWER
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import BYTE, NORMAL, assert_same_as_llama
+from tests.converters.tokenizer.support.vocab_kinds import spaced_bpe
 
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))
 TEXTS = [*many_strings(COUNT, special=["<bos>", "<turn|>", "<user>", "<unk>"]), *STRINGS]
@@ -66,18 +65,18 @@ def test_ends_of_texts(tmp_path: Path) -> None:
     assert assert_same_as_llama(metadata, ["ab", ""], tmp_path).bos_token_id == 11
 
 
-def test_genai_does_not_load_it(genai_folder: Path) -> None:  # noqa: F811
+def test_genai_does_not_load_it(genai_folder: Path) -> None:
     import onnxruntime_genai as og
 
     files = export_tokenizer(_metadata(["ab ab"]))
-    (genai_folder / "tokenizer.json").write_text(str(files.tokenizer_json), encoding="utf-8")
+    (genai_folder / "tokenizer.json").write_bytes(files.tokenizer_json)
     (genai_folder / "tokenizer_config.json").write_text(json.dumps(files.tokenizer_config), encoding="utf-8")
     with pytest.raises(RuntimeError, match="Invalid regex"):
         og.Tokenizer(og.Model(str(genai_folder)))
 
 
 def test_words_come_back_without_spaces() -> None:
-    tokenizer = Tokenizer.from_str(str(export_tokenizer(_metadata(["ab中c"])).tokenizer_json))
+    tokenizer = Tokenizer.from_buffer(export_tokenizer(_metadata(["ab中c"])).tokenizer_json)
     assert tokenizer.decode(tokenizer.encode("ab 中\nc").ids) == "ab中c"
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from converters.tokenizer import export_tokenizer
 from repack.errors import MobiusError
-from tests.converters.tokenizer.llama_pieces import compare
-from tests.converters.tokenizer.many_strings import many_strings
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_kinds import wordpiece
+from tests.converters.tokenizer.support.llama_pieces import compare
+from tests.converters.tokenizer.support.many_strings import many_strings
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_kinds import wordpiece
 
 COUNT = int(os.environ.get("MOBIUS_TEST_STRINGS", "300"))
 NEW = {"\ua7dc", "\u1c89"}  # upper case letters since Unicode 16: llama.cpp's tables are older

@@ -8,7 +8,7 @@ import gguf
 import numpy as np
 import pytest
 
-from repack.block_sizes import BLOCK_SIZES
+from repack.quant_type import BLOCK_SIZES
 from repack.registry import QUANT_TYPES
 from tests.support.blocks import random_blocks, reference
 from tests.support.oracle import require_llama

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from converters.blocks.context import Builder
-from converters.blocks.embedding import _gather_quantized
-from converters.blocks.linear import _matmul_nbits, product
+from converters.graph.context import GraphContext
 from converters.graph.graph import Graph
 from converters.graph.onnx_file import write_graph
-from converters.spec import ModelSpec, Norm
+from converters.operators import OPERATOR_SETS
 from converters.target import choose_target
-from converters.weights.matmulnbits import Part, QuantizedMatrix, emit_quantized
+from converters.weights.matmulnbits import MatMulNBits, NBitsMatrix
+from converters.weights.matrix import StoredRows
 from converters.weights.records import TensorRecord
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.registry import QUANT_TYPES
@@ -27,7 +26,6 @@ LEVELS = {
     "basic": ort.GraphOptimizationLevel.ORT_ENABLE_BASIC,
     "all": ort.GraphOptimizationLevel.ORT_ENABLE_ALL,
 }
-SPEC = ModelSpec("test", "llama", 1, 1, 1, Norm("rms", 1e-5), ())
 ROWS, BLOCKS = 21, 3  # odd counts; several rows, so that a row's padding shows
 
 
@@ -47,13 +45,13 @@ def session(
     layout = layout_of(quant, rows, columns, "w")
     target = choose_target("cpu", storage=storage, accuracy_level=accuracy_level)
     graph, record = Graph("test"), TensorRecord("w", name, (rows, columns), raw.nbytes)
-    part = Part(record, layout, lambda: BlockQuantized(quant, layout, raw))
-    matrix = emit_quantized(graph, "w", quant, [part], target)
-    builder = Builder(graph, None, SPEC, target, 1)  # type: ignore[arg-type]
+    context = GraphContext(graph, target, OPERATOR_SETS[target.operators], 1)
+    part = StoredRows(record, layout, lambda: BlockQuantized(quant, layout, raw))
+    matrix = MatMulNBits().emit(context, "w", [part], gathered=False)
     x = graph.input("x", "float32", ("batch", "sequence", columns))
     ids = graph.input("ids", "int64", ("batch", "tokens"))
-    graph.output(product(builder, x, matrix), "y", "float32", ("batch", "sequence", rows))
-    graph.output(_gather_quantized(builder, matrix, ids), "rows", "float32", ("batch", "tokens", columns))
+    graph.output(matrix.product(context, x), "y", "float32", ("batch", "sequence", rows))
+    graph.output(matrix.gather(context, ids), "rows", "float32", ("batch", "tokens", columns))
     write_graph(graph, folder, {}, ("test", "0"))
     options = ort.SessionOptions()
     options.graph_optimization_level = LEVELS[optimization]
@@ -112,10 +110,8 @@ def test_plain_codes_beside_derived_scales_are_refused() -> None:
     layout = layout_of(quant, 2, 32, "w")
     codes = graph.initializer("codes", "uint8", (2, 1, 16), lambda: np.zeros((2, 1, 16), np.uint8))
     stored = graph.initializer("scale", "float16", (2, 1), lambda: np.ones((2, 1), np.float16))
-    matrix = QuantizedMatrix("w", layout, codes, graph.cast(stored, "float32"), None)
-    builder = Builder(graph, None, SPEC, choose_target("cpu"), 1)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="wrong results"):
-        _matmul_nbits(builder, graph.input("x", "float32", (1, 1, 32)), matrix)
+        NBitsMatrix(layout, codes, graph.cast(stored, "float32"), None)
 
 
 EXTREMES = np.array([0, 6e-8, 6.097e-5, 6.104e-5, 1, 65504, -6e-8, -1, -65504, 0.0123], np.float16)

@@ -160,10 +160,10 @@ def test_folders_of_others_and_damaged_ones(made: Path, tmp_path: Path) -> None:
     converted(made / "t.gguf", tmp_path / "a")
     manifest_path, model_path = tmp_path / "a" / "mobius.json", tmp_path / "a" / "model.onnx"
     manifest = json.loads(manifest_path.read_text())
-    manifest_path.write_text(json.dumps({k: v for k, v in manifest.items() if k != "metadata"}))
-    refused(tmp_path / "a", tmp_path / "b", (), "is of an older version", "convert the GGUF again")
+    manifest_path.write_text(json.dumps({**manifest, "format": 1}))
+    refused(tmp_path / "a", tmp_path / "b", (), "is of an older mobius", "convert the GGUF again", 2)
     manifest_path.write_text(json.dumps({**manifest, "tensors": [{}]}))
-    refused(tmp_path / "a", tmp_path / "b", (), "cannot be read", "convert the GGUF again", 2)
+    refused(tmp_path / "a", tmp_path / "b", (), "cannot be read: tensors: 'name' is missing", "convert the model", 2)
     model = onnx.load(model_path, load_external_data=False)
     model.graph.initializer.remove(next(i for i in model.graph.initializer if i.name == "output_norm.weight"))
     model_path.write_bytes(model.SerializeToString())

@@ -109,11 +109,16 @@ def test_the_file_for_llama_cpp_is_the_one_that_was_converted(model: Path, tmp_p
     missing = mobius("tokenize", folder, TEXT, "--compare")
     assert (missing.exit_code, missing.stderr.count("\n")) == (2, 2)
     assert "pass --gguf FILE" in missing.stderr
+    nothing = mobius("tokenize", folder, TEXT, "--compare", "--gguf", tmp_path / "nothing.gguf")
+    assert (nothing.exit_code, nothing.stderr.count("\n")) == (2, 2)
+    assert "no such file" in nothing.stderr
     other = write_tiny(tmp_path / "other.gguf", "llama", types="F32", tokenizer="bpe")
-    for path in (other, tmp_path / "nothing.gguf"):
+    same_size = tmp_path / "same-size.gguf"
+    same_size.write_bytes(model.read_bytes()[:-1] + b"!")
+    for path in (other, same_size):
         wrong = mobius("tokenize", folder, TEXT, "--compare", "--gguf", path)
-        assert wrong.exit_code == 2
-        assert "is not the file that was converted (tiny.gguf" in wrong.stderr
+        assert (wrong.exit_code, wrong.stderr.count("\n")) == (1, 2)
+        assert f"{path.name} is not the file that was converted (tiny.gguf, " in wrong.stderr
 
 
 @pytest.fixture(scope="module")

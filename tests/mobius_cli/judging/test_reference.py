@@ -1,16 +1,18 @@
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mobius_cli.judging.reference import ModelFile, PromptReference, Reference, Settings, read_reference
+from converters.folder.source_file import SourceFile
+from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from repack.errors import InputError, MobiusError
 
 
 def example() -> Reference:
     return Reference(
-        model=ModelFile(name="tiny.gguf", sha256="ab" * 32, size=1234),
+        model=SourceFile(file="tiny.gguf", sha256="ab" * 32, bytes=1234),
         build="b1-86a2835",
         settings=Settings(exact=False, kv_type="f16", threads=2),
         prompts=[
@@ -88,9 +90,14 @@ def test_the_same_reference_gives_the_same_bytes(path, tmp_path):
 
 
 def test_another_model_is_refused():
-    example().require_model("ab" * 32)
-    with pytest.raises(MobiusError, match=r"is of tiny\.gguf \(SHA-256 abababababab"):
-        example().require_model("cd" * 32)
+    converted, path = example().model, Path("r.json")
+    example().require_model(replace(converted, file="another name"), path)
+    words = (
+        r"^tiny\.gguf, of which r\.json is, is not the file that was converted \(tiny\.gguf, 1,23[45] bytes, SHA-256 "
+    )
+    for other in (replace(converted, sha256="cd" * 32), replace(converted, bytes=1235)):
+        with pytest.raises(MobiusError, match=words):
+            example().require_model(other, path)
 
 
 def test_a_missing_file(tmp_path):

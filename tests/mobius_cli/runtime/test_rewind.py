@@ -1,10 +1,16 @@
 """Going back in a sequence: what follows is bit for bit what followed before."""
 
-import numpy as np
-import pytest
+from pathlib import Path
 
-from mobius_cli.runtime.decoding import Decoding, GrowingDecoding, ReplayedDecoding
+import numpy as np
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper
+
+from converters.graph.states import BATCH, State
+from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.session import OnnxModel
+from repack.errors import MobiusError
 from tests.support.cli import mobius
 from tests.support.runner import prompt
 from tests.support.tiny import write_tiny
@@ -22,21 +28,20 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, OnnxModel]:
     return {ep: OnnxModel(base / ep, threads=1, last_logits=True) for ep in ("cpu", "onnx")}
 
 
-@pytest.fixture(params=["Decoding", "ReplayedDecoding", "GrowingDecoding"])
-def decoding(models: dict[str, OnnxModel], request: pytest.FixtureRequest) -> Decoding | GrowingDecoding:
+@pytest.fixture(params=["in place", "replayed", "growing"])
+def decoding(models: dict[str, OnnxModel], request: pytest.FixtureRequest) -> Decoding:
     """Replayed decoding on the CPU: nothing is captured there, but buffers and mask are the same."""
-    if request.param == "Decoding":
-        return Decoding(models["cpu"]._session, 20, "cpu", True)
-    if request.param == "GrowingDecoding":
-        return GrowingDecoding(models["onnx"]._session, "cpu", True)
-    return ReplayedDecoding(models["cpu"]._session, 20, "cpu", True, graph_id=1)
+    model = models["onnx" if request.param == "growing" else "cpu"]
+    if request.param == "replayed":
+        return ReplayedDecoding(model._session, model.manifest.states, 20, "cpu", True, graph_id=1)
+    return model.start(20)
 
 
-def steps(decoding: Decoding | GrowingDecoding, ids: list[int]) -> np.ndarray:
+def steps(decoding: Decoding, ids: list[int]) -> np.ndarray:
     return np.concatenate([decoding.run([token]).copy() for token in ids])
 
 
-def test_the_same_steps_again(decoding: Decoding | GrowingDecoding) -> None:
+def test_the_same_steps_again(decoding: Decoding) -> None:
     decoding.run(IDS[:5])
     first = steps(decoding, IDS[5:])
     decoding.rewind(5)
@@ -45,7 +50,7 @@ def test_the_same_steps_again(decoding: Decoding | GrowingDecoding) -> None:
     assert len({row.tobytes() for row in first}) == len(first)
 
 
-def test_other_steps_than_before(decoding: Decoding | GrowingDecoding) -> None:
+def test_other_steps_than_before(decoding: Decoding) -> None:
     """Nothing of the tokens that were taken back is left."""
     decoding.run(IDS[:5])
     wanted = steps(decoding, IDS[5:9])
@@ -56,7 +61,7 @@ def test_other_steps_than_before(decoding: Decoding | GrowingDecoding) -> None:
     assert np.array_equal(steps(decoding, IDS[5:9]), wanted)
 
 
-def test_a_pass_again(decoding: Decoding | GrowingDecoding) -> None:
+def test_a_pass_again(decoding: Decoding) -> None:
     decoding.run(IDS[:4])
     first = decoding.run(IDS[4:])
     decoding.rewind(4)
@@ -64,7 +69,41 @@ def test_a_pass_again(decoding: Decoding | GrowingDecoding) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, 6])
-def test_only_back(decoding: Decoding | GrowingDecoding, length: int) -> None:
+def test_only_back(decoding: Decoding, length: int) -> None:
     decoding.run(IDS[:5])
     with pytest.raises(ValueError, match="cannot rewind from 5"):
         decoding.rewind(length)
+
+
+@pytest.fixture(scope="module")
+def adding(tmp_path_factory: pytest.TempPathFactory) -> ort.InferenceSession:
+    """A model that carries the sum of all ids so far, which is its logits too: a state without positions."""
+    sizes = {"input_ids": ["b", "s"], "attention_mask": ["b", "t"]}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name, shape in sizes.items()]
+    inputs.append(helper.make_tensor_value_info("past_key_values.0.sum", TensorProto.FLOAT, ["b", 1]))
+    outputs = [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["b", 1, 1]),
+               helper.make_tensor_value_info("present.0.sum", TensorProto.FLOAT, ["b", 1])]  # fmt: skip
+    nodes = [
+        helper.make_node("Cast", ["input_ids"], ["ids"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceSum", ["ids", "last"], ["more"]),
+        helper.make_node("Add", ["past_key_values.0.sum", "more"], ["present.0.sum"]),
+        helper.make_node("Unsqueeze", ["present.0.sum", "last"], ["logits"]),
+    ]
+    last = helper.make_tensor("last", TensorProto.INT64, [1], [-1])
+    graph = helper.make_graph(nodes, "adding", inputs, outputs, [last])
+    path: Path = tmp_path_factory.mktemp("adding") / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    return ort.InferenceSession(path)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_state_without_positions(adding: ort.InferenceSession, in_place: bool) -> None:
+    """It begins with zeros, is carried on, and cannot be cut."""
+    decoding = Decoding(adding, [State("sum", 0, 0, "float32", (BATCH, 1), in_place)], 20, "cpu", True)
+    assert decoding.run([1, 2]).tolist() == [[3]]
+    assert decoding.run([4]).tolist() == [[7]]
+    decoding.rewind(3)
+    with pytest.raises(MobiusError, match=r"cannot go back in a text: .* past_key_values\.0\.sum has no positions"):
+        decoding.rewind(2)
+    assert decoding.run([10]).tolist() == [[17]]

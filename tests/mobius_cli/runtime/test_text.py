@@ -1,5 +1,6 @@
 """Text as it streams: whole characters only, whatever tokens they are cut into."""
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -8,19 +9,20 @@ import pytest
 from tokenizers import Tokenizer
 
 from converters.tokenizer import export_tokenizer
-from mobius_cli.runtime.pieces import Pieces
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.runtime.token_bytes import TokenBytes
 from repack.errors import InputError
-from tests.converters.tokenizer.llama_pieces import both
-from tests.converters.tokenizer.strings import STRINGS
-from tests.converters.tokenizer.vocab_files import (
+from tests.converters.tokenizer.support.llama_pieces import both
+from tests.converters.tokenizer.support.strings import STRINGS
+from tests.converters.tokenizer.support.vocab_files import (
     CONTROL,
     USER_DEFINED,
     byte_characters,
     byte_level,
     sentencepiece,
 )
-from tests.converters.tokenizer.vocab_kinds import spaced_bpe, unigram, wordpiece
+from tests.converters.tokenizer.support.vocab_kinds import spaced_bpe, unigram, wordpiece
+from tests.support.manifests import example
 
 _SPECIAL = {"<s>": CONTROL, "</s>": CONTROL, "<é>": USER_DEFINED}
 KINDS: dict[str, dict[str, Any]] = {
@@ -33,11 +35,11 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, Pieces]:
+def _pieces(metadata: dict[str, Any]) -> tuple[Tokenizer, TokenBytes]:
     content = export_tokenizer(metadata).tokenizer_json
     assert content is not None
-    tokenizer = Tokenizer.from_str(content)
-    return tokenizer, Pieces(tokenizer)
+    tokenizer = Tokenizer.from_buffer(content)
+    return tokenizer, TokenBytes(tokenizer)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -127,14 +129,15 @@ def test_only_the_first_space_is_left_out() -> None:
 
 
 def test_a_folder_that_lost_its_tokenizer_is_not_one_without(tmp_path: Path) -> None:
-    (tmp_path / "mobius.json").write_text('{"files": {"tokenizer.json": 5}}')
+    manifest = {**example().as_dict(), "files": {"tokenizer.json": 5}}
+    (tmp_path / "mobius.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="is missing"):
         TextCodec(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{xxx}")
     (tmp_path / "tokenizer_config.json").write_text("{}")
     with pytest.raises(InputError, match="the tokenizer cannot be read"):
         TextCodec(tmp_path)
-    (tmp_path / "mobius.json").write_text('{"files": {}}')
+    (tmp_path / "mobius.json").write_text(json.dumps({**manifest, "files": {}}))
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(InputError, match="has no tokenizer: its model takes ids"):
         TextCodec(tmp_path)

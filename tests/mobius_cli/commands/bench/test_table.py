@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
-from mobius_cli.commands.bench.formats import FORMATS
+from mobius_cli.commands.bench.bench import FORMATS
 from mobius_cli.commands.bench.rows import Row, Workload
 
 FACTS: dict[str, Any] = {

@@ -8,7 +8,7 @@ from mobius_cli.commands.bench import timed_test as bench_sample
 from mobius_cli.commands.bench.bench import measure
 from mobius_cli.commands.bench.memory import DeviceMemory
 from mobius_cli.commands.bench.rows import Row, Workload
-from mobius_cli.commands.bench.timed_test import Sampler
+from mobius_cli.commands.bench.timed_test import TimedTest
 
 
 class Fake:
@@ -58,7 +58,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 def run(fake: Fake, test: Workload, repeat: int, beside: Other | None = None) -> Row:
     row = Row(test)
-    measure(row, Sampler(fake, test, 100), beside, repeat, lambda step, name: None, DeviceMemory(wanted=False))
+    measure(row, TimedTest(fake, test, 100), beside, repeat, lambda step, name: None, DeviceMemory(wanted=False))
     return row
 
 

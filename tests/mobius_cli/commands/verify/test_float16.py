@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from converters.folder.writer import read_manifest
+from converters.folder.manifest import read_manifest
+from converters.folder.source_file import SourceFile
 from mobius_cli.commands.verify import float16 as verify_float16
 from mobius_cli.commands.verify.report import print_report
 from mobius_cli.judging.compare import Difference, Verdict
 from mobius_cli.judging.float16_noise import Float16Noise
 from mobius_cli.judging.measure import Ours, Theirs, measure
-from mobius_cli.judging.reference import ModelFile, PromptReference, Reference, Settings, read_reference
+from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from mobius_cli.output import Output
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
@@ -155,7 +156,7 @@ def test_a_gpu_asked_for_does_not_stand_for_float32(folders: Path, monkeypatch: 
     assert not judged(manifests["cpu"], "cuda", True)
     opened = []
     monkeypatch.setattr("mobius_cli.runtime.session.OnnxModel", lambda folder, **options: opened.append(options))
-    nothing = Reference(ModelFile("t", "ab", 1), "b1", Settings(False, "f16", 1), [])
+    nothing = Reference(SourceFile("t", "ab", 1), "b1", Settings(False, "f16", 1), [])
     for name in ("onnx", "half"):
         verify_float16.score_floats(folders / name, manifests[name], nothing, "cuda", 2, Output())
     assert opened == [{"ep": ep, "threads": 2, "accuracy_level": 0} for ep in (None, "cuda")]
@@ -163,7 +164,7 @@ def test_a_gpu_asked_for_does_not_stand_for_float32(folders: Path, monkeypatch: 
 
 def test_lines_with_margins(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     p = PromptReference("x", [1], [3, 4], np.array([[3, 4], [4, 3]]), np.array([[-0.5, -1], [-0.5, -1]]))
-    reference = Reference(ModelFile("t", "ab", 1), "b1", Settings(False, "f16", 1), [p] * 3)
+    reference = Reference(SourceFile("t", "ab", 1), "b1", Settings(False, "f16", 1), [p] * 3)
     tie = Difference(1, 4, 3, 0.5, 0.25, 0.75, True)
     verdicts = [Verdict("near-tie", 2, differences=(tie,)), Verdict("diverged", 2, reason="all is wrong"),
                 Verdict("diverged", 2, reason="our logits at step 0 are not finite")]  # fmt: skip

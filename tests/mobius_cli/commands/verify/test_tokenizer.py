@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from mobius_cli.judging.probe_texts import MOST_SPECIAL, TEXTS, first_difference, probe_texts
+from mobius_cli.commands.verify.probe_texts import MOST_SPECIAL, TEXTS, probe_texts
+from mobius_cli.judging.probes import first_difference
 from mobius_cli.runtime.text import TextCodec
-from tests.converters.tokenizer.vocab_files import CONTROL, byte_level, write_gguf
+from tests.converters.tokenizer.support.vocab_files import CONTROL, byte_level, write_gguf
 from tests.support.cli import mobius
 from tests.support.tiny import write_tiny
 

@@ -1,0 +1,21 @@
+"""SmolLM 3: Llama with layers that have no positions."""
+
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
+from converters.archs.hparams import Hparams
+from converters.archs.layers import stack
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.spec import Attention, ModelSpec
+
+NOPE_STEP = 4  # every fourth layer: files have no key for it
+
+
+@architecture("smollm3", "SmolLM 3")
+def smollm3(h: Hparams) -> ModelSpec:
+    """Every fourth layer is NoPE."""
+    rotary = rope(h, head_dim(h), interleaved=True)
+
+    def mixer(i: int) -> Attention:
+        return attention(h, rotary if (i + 1) % NOPE_STEP else None)
+
+    return decoder(h, stack(h, mixer, gated_mlp(h)), rms_norm(h), genai_type="smollm3")

@@ -1,0 +1,33 @@
+"""Activation functions."""
+
+from converters.graph.context import GraphContext
+from converters.graph.graph import Value
+from converters.spec import Xielu
+
+
+def activation(c: GraphContext, x: Value, kind: str | Xielu) -> Value:
+    """An activation function by its name in `Mlp`."""
+    if isinstance(kind, Xielu):
+        return _xielu(c, x, kind)
+    if kind == "silu":
+        return c.operators.silu(c, x)
+    if kind == "gelu_tanh":
+        return c.operators.gelu_tanh(c, x)
+    positive = c.graph.op("Relu", x)
+    if kind == "relu":
+        return positive
+    assert kind == "relu_squared", kind
+    return c.graph.op("Mul", positive, positive)
+
+
+def _xielu(c: GraphContext, x: Value, kind: Xielu) -> Value:
+    """beta x + p x^2 for positive x; beta x + n (expm1(min(x, eps)) - x) for others."""
+    g = c.graph
+    zero = c.number("zero", 0.0)
+    above = g.op("Mul", g.op("Mul", x, x), c.number("xielu_positive", kind.positive))
+    # expm1 has no operator: with t = tanh(x / 2) it is 2 t / (1 - t), which does not cancel near 0
+    t = g.op("Tanh", g.op("Mul", g.op("Min", x, c.number("xielu_epsilon", kind.epsilon)), c.number("half", 0.5)))
+    grown = g.op("Div", g.op("Mul", t, c.number("two", 2.0)), g.op("Sub", c.number("one", 1.0), t))
+    below = g.op("Mul", g.op("Sub", grown, x), c.number("xielu_negative", kind.negative))
+    curve = g.op("Where", g.op("Greater", x, zero), above, below)
+    return g.op("Add", curve, g.op("Mul", x, c.number("xielu_beta", kind.beta)))

@@ -1,0 +1,55 @@
+"""The projections of attention: three matrices or one, as one product where that is faster."""
+
+import numpy as np
+
+from converters.blocks.context import Build
+from converters.blocks.linear import linear, saves_correction, stackable, stacked_linear
+from converters.blocks.rope import split_half_order
+from converters.graph.graph import Value
+from converters.sources.source import Order
+from converters.spec import Attention
+
+
+def projections(
+    b: Build, x: Value, module: Attention, prefix: str, packed: bool
+) -> tuple[Value, Value | None, Value | None]:
+    """q, k and v; or, if `packed` allows, all three side by side in the first, which the operator takes as well."""
+    g, hidden = b.c.graph, b.spec.hidden
+    rows = [
+        (f"{prefix}.attn_q", module.heads * module.head_dim, head_order(module, module.heads)),
+        (f"{prefix}.attn_k", module.kv_heads * module.head_dim, head_order(module, module.kv_heads)),
+        (f"{prefix}.attn_v", module.kv_heads * module.value_dim, None),
+    ]
+    widths = [width for _, width, _ in rows]
+    if f"{prefix}.attn_qkv.weight" in b.weights:
+        all_rows = _joined_order(rows) if rows[0][2] is not None else None
+        whole = linear(b, x, f"{prefix}.attn_qkv", sum(widths), hidden, all_rows)
+        if packed:
+            return whole, None, None
+        q, k, v = g.multi_op("Split", whole, g.ints(*widths), outputs=3, axis=-1)
+        return q, k, v
+    if b.c.target.stack_projections and packed:
+        names = [name for name, _, _ in rows]
+        if stackable(b, names):
+            return stacked_linear(b, x, f"{prefix}.attn_qkv", rows, hidden), None, None
+        if saves_correction(b, names[0]) and stackable(b, names[:2]):
+            both = stacked_linear(b, x, f"{prefix}.attn_qk", rows[:2], hidden)
+            return g.op("Concat", both, linear(b, x, *rows[2][:2], hidden), axis=-1), None, None
+    q, k, v = (linear(b, x, name, count, hidden, order) for name, count, order in rows)
+    return q, k, v
+
+
+def head_order(module: Attention, heads: int) -> Order:
+    """Row order of q or k, where the file pairs channels otherwise than the graph."""
+    if module.rope is None or not module.rope.interleaved:
+        return None
+    return split_half_order(heads, module.head_dim, module.rope.dim)
+
+
+def _joined_order(rows: list[tuple[str, int, Order]]) -> Order:
+    """Row order of q, k and v below one another."""
+    parts, first = [], 0
+    for _, count, order in rows:
+        parts.append(first + (np.arange(count) if order is None else order))
+        first += count
+    return np.concatenate(parts)

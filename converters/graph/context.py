@@ -1,0 +1,172 @@
+"""What everything that emits nodes has at hand, and what it may ask of a target's operators."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from converters.graph.graph import Graph, Value
+from converters.graph.states import State
+from converters.target import Target
+
+
+@dataclass(frozen=True)
+class SequenceInputs:
+    """Inputs that layers share: lengths of the sequences and the mask's length, int32; and where tokens stand."""
+
+    sequence_lengths: Value  # [batch], minus one
+    total_length: Value  # scalar
+    input_ids: Value  # [batch, sequence]
+    mask: Value  # [batch, past and sequence]
+    last_position: Value  # [batch], int64
+
+
+@dataclass(frozen=True)
+class OperatorRope:
+    """Rotary embedding inside of an attention operator: turned channels, and cos and sin [context, dim / 2]."""
+
+    dim: int
+    tables: Callable[[], tuple[Value, Value]]
+
+
+@dataclass(frozen=True)
+class OperatorHeadNorms:
+    """Norms of q and k inside of an attention operator: a weight vector for all heads of each."""
+
+    q: Value
+    k: Value
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Numbers of an attention operator: key channels `dim`, value channels `value_dim`; what it does to q and k."""
+
+    count: int
+    kv_count: int
+    dim: int
+    value_dim: int
+    scale: float
+    window: int | None = None
+    softcap: float = 0.0
+    max_alibi_bias: float = 0.0
+    rope: OperatorRope | None = None
+    norms: OperatorHeadNorms | None = None
+
+
+class AttentionOperator(Protocol):
+    """Attention of an operator set, with its key/value states."""
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the states' inputs and outputs share one buffer."""
+
+    def rotates(self, rope_dim: int) -> bool:
+        """Whether the operator turns `rope_dim` channels of q and k itself."""
+
+    def norms_heads(self, target: Target, heads: Heads) -> bool:
+        """Whether it norms each head of q and k itself, before it turns them."""
+
+    def takes_packed(self, heads: Heads) -> bool:
+        """Whether it takes q, k and v side by side in one value."""
+
+    def emit(
+        self,
+        c: "GraphContext",
+        q: Value,
+        k: Value | None,
+        v: Value | None,
+        heads: Heads,
+        layer: int,
+        inputs: SequenceInputs,
+    ) -> Value:
+        """q [batch, sequence, count * dim], k and v alike, or all in q -> [batch, sequence, count * value_dim].
+
+        Adds the layer's states to the graph.
+        """
+
+
+class OperatorSet(Protocol):
+    """How the operators of a target are written, and what they can do."""
+
+    @property
+    def opset(self) -> int:
+        """Of ONNX's own operators."""
+
+    @property
+    def adds_before_norm(self) -> bool:
+        """Whether `add_norm` is there: the residual's addition and the norm behind it in one node."""
+
+    @property
+    def attention(self) -> AttentionOperator:
+        """Its attention."""
+
+    def rms_norm(self, c: "GraphContext", x: Value, weight: Value, epsilon: float) -> Value:
+        """Root-mean-square norm over the last axis, in float32."""
+
+    def add_norm(
+        self, c: "GraphContext", residual: Value, x: Value, weight: Value, bias: Value | None, kind: str, epsilon: float
+    ) -> tuple[Value, Value]:
+        """(norm(residual + x), residual + x)."""
+
+    def silu(self, c: "GraphContext", x: Value) -> Value:
+        """x * sigmoid(x)."""
+
+    def gelu_tanh(self, c: "GraphContext", x: Value) -> Value:
+        """GELU by its tanh approximation."""
+
+    def matmul_transposed(self, c: "GraphContext", x: Value, weight: Value) -> Value:
+        """x @ weight.T without moving the weight, which stays as the file has it."""
+
+    def rotary(
+        self, c: "GraphContext", x: Value, tables: tuple[Value, Value], positions: Value, heads: int, dim: int
+    ) -> Value:
+        """x [batch, sequence, heads * channels] with `dim` channels of each head turned, halves paired."""
+
+
+@dataclass
+class GraphContext:
+    """Graph, target and its operators; `memo` keeps values that several nodes share (block sums, rotary tables).
+
+    `states` are those that layers have declared so far, in the order of the graph's inputs. `norms_heads`: an
+    attention operator norms q and k itself, which not every provider can.
+    """
+
+    graph: Graph
+    target: Target
+    operators: OperatorSet
+    context_length: int
+    states: list[State] = field(default_factory=list)
+    norms_heads: bool = False
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+    def number(self, name: str, value: float, dtype: str | None = None) -> Value:
+        """A scalar constant, in the activation type unless `dtype` says otherwise."""
+        kind = dtype or self.target.dtype
+        return self.graph.constant(f"{name}_{value:.9g}_{kind}", np.array(value, kind))
+
+    def integer(self, name: str, value: int) -> Value:
+        """A scalar int64 constant."""
+        return self.graph.constant(name, np.array(value, np.int64))
+
+    def shared(self, key: Any, make: Callable[[], Any]) -> Any:
+        """The value of `key`, made once."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        return self.memo[key]
+
+    def add_states(self, layer: int, shapes: Mapping[str, tuple[int | str, ...]], in_place: bool) -> list[State]:
+        """Declare the states of a layer in the activation type, by part, as graph inputs; `keep` closes the circle."""
+        index = len({state.index for state in self.states})
+        made = [State(part, index, layer, self.target.dtype, shape, in_place) for part, shape in shapes.items()]
+        self.states += made
+        return made
+
+    def past(self, state: State) -> Value:
+        """The graph input of a state."""
+        return self.graph.input(state.input, state.dtype, state.shape)
+
+    def keep(self, state: State, value: Value) -> None:
+        """Make `value` what the next run gets in place of the state."""
+        self.graph.output(value, state.output, state.dtype, state.output_shape)

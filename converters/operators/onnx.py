@@ -1,0 +1,43 @@
+"""Operators of the ONNX standard alone: what any runtime has."""
+
+from converters.graph.context import GraphContext
+from converters.graph.graph import Value
+from converters.operators.onnx_attention import OnnxAttention
+
+
+class OnnxOperators:
+    """Opset 23 is the first with Attention, RotaryEmbedding and RMSNormalization."""
+
+    opset = 23
+    adds_before_norm = False
+    attention = OnnxAttention()
+
+    def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
+        """RMSNormalization."""
+        return c.graph.op("RMSNormalization", x, weight, axis=-1, epsilon=epsilon, stash_type=1)
+
+    def add_norm(
+        self, c: GraphContext, residual: Value, x: Value, weight: Value, bias: Value | None, kind: str, epsilon: float
+    ) -> tuple[Value, Value]:
+        """Not there."""
+        raise NotImplementedError
+
+    def silu(self, c: GraphContext, x: Value) -> Value:
+        """Sigmoid and Mul."""
+        return c.graph.op("Mul", x, c.graph.op("Sigmoid", x))
+
+    def gelu_tanh(self, c: GraphContext, x: Value) -> Value:
+        """Gelu."""
+        return c.graph.op("Gelu", x, approximate="tanh")
+
+    def matmul_transposed(self, c: GraphContext, x: Value, weight: Value) -> Value:
+        """Transpose, which a session folds, and MatMul."""
+        return c.graph.op("MatMul", x, c.graph.op("Transpose", weight, perm=[1, 0]))
+
+    def rotary(
+        self, c: GraphContext, x: Value, tables: tuple[Value, Value], positions: Value, heads: int, dim: int
+    ) -> Value:
+        """RotaryEmbedding."""
+        return c.graph.op(
+            "RotaryEmbedding", x, *tables, positions, interleaved=0, num_heads=heads, rotary_embedding_dim=dim
+        )

@@ -1,0 +1,53 @@
+"""ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
+
+from converters.graph.context import GraphContext
+from converters.graph.graph import MICROSOFT, Value
+from converters.operators.group_query_attention import GroupQueryAttention
+
+
+class OrtOperators:
+    """Opset 21 is the first with 4-bit Cast and blocked DequantizeLinear; onnxruntime-genai writes the same."""
+
+    opset = 21
+    adds_before_norm = True
+    attention = GroupQueryAttention()
+
+    def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
+        """SimplifiedLayerNormalization, which stands in ONNX's own domain."""
+        return c.graph.op("SimplifiedLayerNormalization", x, weight, axis=-1, epsilon=epsilon, stash_type=1)
+
+    def add_norm(
+        self, c: GraphContext, residual: Value, x: Value, weight: Value, bias: Value | None, kind: str, epsilon: float
+    ) -> tuple[Value, Value]:
+        """SkipSimplifiedLayerNormalization or SkipLayerNormalization."""
+        rms = kind == "rms"
+        outputs = c.graph.multi_op(
+            "SkipSimplifiedLayerNormalization" if rms else "SkipLayerNormalization",
+            *([residual, x, weight] if rms else [residual, x, weight, bias]),
+            domain=MICROSOFT,
+            outputs=4,
+            epsilon=epsilon,
+        )
+        outputs[1].name = outputs[2].name = ""  # mean and inverse deviation are not wanted
+        return outputs[0], outputs[3]
+
+    def silu(self, c: GraphContext, x: Value) -> Value:
+        """QuickGelu, which is x * sigmoid(alpha x)."""
+        return c.graph.op("QuickGelu", x, domain=MICROSOFT, alpha=1.0)
+
+    def gelu_tanh(self, c: GraphContext, x: Value) -> Value:
+        """FastGelu."""
+        return c.graph.op("FastGelu", x, domain=MICROSOFT)
+
+    def matmul_transposed(self, c: GraphContext, x: Value, weight: Value) -> Value:
+        """FusedMatMul."""
+        return c.graph.op("FusedMatMul", x, weight, domain=MICROSOFT, transB=1)
+
+    def rotary(
+        self, c: GraphContext, x: Value, tables: tuple[Value, Value], positions: Value, heads: int, dim: int
+    ) -> Value:
+        """RotaryEmbedding, whose inputs stand in another order than in ONNX's own."""
+        return c.graph.op(
+            "RotaryEmbedding", x, positions, *tables,
+            domain=MICROSOFT, interleaved=0, num_heads=heads, rotary_embedding_dim=dim,
+        )  # fmt: skip

@@ -1,0 +1,13 @@
+"""The words in which architectures are declared."""
+
+from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
+from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
+from converters.spec.mlp import Mlp, Xielu
+from converters.spec.model import ModelSpec, Norm
+from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
+
+__all__ = [
+    "LAYER_INPUT", "STREAM", "Attention", "Block", "ContextFactors", "HeadNorm", "LatentAttention", "Layer",
+    "LinearMixer", "LinearScaling", "Mlp", "ModelSpec", "Module", "Norm", "QueryTemperature", "Rope", "Xielu",
+    "YarnScaling",
+]  # fmt: skip

@@ -1,0 +1,31 @@
+"""Feed-forward mechanisms and their activations."""
+
+from dataclasses import dataclass
+
+from converters.spec.layer import Module
+
+
+@dataclass(frozen=True)
+class Xielu:
+    """xIELU (arXiv 2411.13010): x > 0: p x^2 + beta x; else (expm1(min(x, eps)) - x) n + beta x."""
+
+    positive: float
+    negative: float
+    beta: float
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Mlp(Module):
+    """down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate.
+
+    `activation`: "silu", "gelu_tanh", "relu", "relu_squared" or Xielu. `gate`: "separate", "fused" (the first half
+    of ffn_up's rows) or "none". `sub_norm`: down's input is normed. `divisors`: down's input is divided by the
+    tensor ffn.act.scales.
+    """
+
+    width: int
+    activation: str | Xielu
+    gate: str = "separate"
+    sub_norm: bool = False
+    divisors: bool = False

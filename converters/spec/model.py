@@ -1,0 +1,72 @@
+"""What a model is, in numbers only: the one description that everything downstream reads."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from converters.spec.attention import Attention, LatentAttention
+from converters.spec.layer import Layer, Module
+from converters.spec.mlp import Mlp
+
+
+@dataclass(frozen=True)
+class Norm:
+    """The kind of all norms of a model: "rms" or "layer"; some have no weights."""
+
+    kind: str
+    epsilon: float
+    weights: bool = True
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A decoder-only model.
+
+    `embedding` and `head` name matrices (`token_embd`, `output`). `logit_scale` multiplies the logits.
+    `ignored`: patterns of tensors that llama.cpp loads and never uses.
+    `wide_residual`: the residual stream exceeds float16's 65504, so it stays float32 in float16 graphs.
+    """
+
+    architecture: str
+    genai_type: str
+    hidden: int
+    vocab: int
+    context_length: int
+    norm: Norm
+    layers: tuple[Layer, ...]
+    embedding: str = "token_embd"
+    head: str = "output"
+    embedding_scale: float = 1.0
+    embedding_norm: bool = False
+    learned_positions: bool = False
+    logit_scale: float = 1.0
+    final_softcap: float = 0.0
+    ignored: tuple[str, ...] = ()
+    wide_residual: bool = False
+
+    def modules(self) -> Iterator[Module]:
+        """Of all blocks of all layers, in order."""
+        return (block.module for layer in self.layers for block in layer.blocks)
+
+    @property
+    def attention(self) -> Attention | LatentAttention | None:
+        """The first block's that attends; None in a model without attention."""
+        return next((m for m in self.modules() if isinstance(m, (Attention, LatentAttention))), None)
+
+    @property
+    def mlp(self) -> Mlp | None:
+        """The first feed-forward."""
+        return next((m for m in self.modules() if isinstance(m, Mlp)), None)
+
+    @property
+    def tied_head(self) -> bool:
+        """Whether embedding and head are one matrix."""
+        return self.embedding == self.head
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: nested dictionaries of plain numbers; a module also says what it is."""
+        found = asdict(self)
+        for layer, entry in zip(self.layers, found["layers"], strict=True):
+            for block, described in zip(layer.blocks, entry["blocks"], strict=True):
+                described["module"] = {"kind": type(block.module).__name__, **described["module"]}
+        return found | {"tied_head": self.tied_head}

@@ -1,0 +1,72 @@
+"""Floats: matrices and vectors that stand in the graph as numbers, and numbers that shape the graph itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from converters.graph.context import GraphContext
+from converters.graph.graph import Value
+from converters.weights.records import TensorRecord, store_as
+from repack.registry import FLOAT_TYPES
+
+Floats = npt.NDArray[np.float32]
+RAW_TYPES = {"float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
+
+
+@dataclass(frozen=True)
+class DenseMatrix:
+    """A float matrix [rows, columns] in the activation type."""
+
+    value: Value
+
+    def product(self, c: GraphContext, x: Value) -> Value:
+        """x [..., columns] @ matrix.T."""
+        return c.operators.matmul_transposed(c, x, self.value)
+
+    def gather(self, c: GraphContext, index: Value) -> Value:
+        """Rows by index."""
+        return c.graph.op("Gather", self.value, index, axis=0)
+
+
+def emit_dense(
+    c: GraphContext, record: TensorRecord, floats: Callable[[], Floats], raw: Callable[[], npt.NDArray[np.uint8]]
+) -> DenseMatrix:
+    """A float matrix; 16-bit floats stay as stored and are widened when the session starts.
+
+    `raw` gives the file's bytes uint8 [rows, bytes of a row], `floats` the values.
+    """
+    name, wanted = record.name, c.target.dtype
+    stored = FLOAT_TYPES.get(record.source_type, "")
+    if stored == wanted or (stored in ("float16", "bfloat16") and wanted == "float32"):
+        kind = RAW_TYPES[stored]
+        value = c.graph.initializer(name, stored, record.shape, lambda: raw().view(kind))
+    else:
+        stored = wanted
+        value = c.graph.initializer(
+            name, wanted, record.shape, lambda: store_as(floats(), wanted, record, "weight")
+        )  # fmt: skip
+    record.place(f"dense {stored}", value.nbytes)
+    return DenseMatrix(value if stored == wanted else c.graph.cast(value, wanted, name=name))
+
+
+def emit_vector(
+    c: GraphContext, record: TensorRecord, floats: Callable[[], Floats], shape: tuple[int, ...], dtype: str, use: str
+) -> Value:
+    """A small tensor in the given type and shape; `use` says in the record what else it is than a plain weight."""
+
+    def compute() -> npt.NDArray[Any]:
+        return store_as(floats().reshape(shape), dtype, record, "weight")
+
+    value = c.graph.initializer(record.name, dtype, shape, compute)
+    record.place(f"{use}, {dtype}" if use else f"dense {dtype}", value.nbytes)
+    return value
+
+
+def fold(record: TensorRecord, values: Floats, reason: str = "folded into a table") -> Floats:
+    """Numbers that the graph does not hold as they are: the record keeps them, for other targets."""
+    record.place(reason, 0)
+    record.values = values.reshape(-1).tolist()
+    return values

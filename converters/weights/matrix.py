@@ -1,0 +1,93 @@
+"""What a matrix of the model is to the blocks that use it, and what a form of matrices has to do."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from converters.graph.context import GraphContext
+from converters.graph.graph import Value
+from converters.weights.records import TensorRecord, store_as
+from repack.block_quantized import BlockMatrix, Layout
+from repack.errors import MobiusError
+
+
+class Matrix(Protocol):
+    """A matrix [rows, columns] as graph values."""
+
+    def product(self, c: GraphContext, x: Value) -> Value:
+        """x [..., columns] @ matrix.T."""
+
+    def gather(self, c: GraphContext, index: Value) -> Value:
+        """The rows of an index [batch, sequence]: [batch, sequence, columns]."""
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """A tensor, or one of several whose rows stand below one another; `read` opens it when the file is written."""
+
+    record: TensorRecord
+    layout: Layout
+    read: Callable[[], BlockMatrix]
+
+    def matrix(self) -> BlockMatrix:
+        """The tensor's blocks.
+
+        Raises:
+            MobiusError: they are of a kind that the graph has no place for.
+        """
+        found = self.read()
+        if found.zero_points() is not None or found.column_order() is not None:
+            raise MobiusError(f"{self.record.name} has zero points or columns of its own order", "not supported yet")
+        return found
+
+
+class WeightFormat(Protocol):
+    """A form of quantized matrices: how they stand in the graph, and how a folder's are read back."""
+
+    def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> Matrix:
+        """Put a matrix into the graph, and note in the records what became of its tensors.
+
+        `name` is the tensor's, or one for all parts together, which are of one type. `gathered`: its rows are only
+        looked up, never multiplied.
+        """
+
+    def read_back(
+        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+    ) -> BlockMatrix:
+        """The rows of one tensor in a folder's matrix; `array` gives the folder's initializers by name."""
+
+
+def whole_layout(parts: Sequence[StoredRows]) -> Layout:
+    """Of all parts, below one another."""
+    return replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
+
+
+def joined(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Rows below one another, without a copy when there is one array."""
+    found = list(arrays)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def scales(parts: Sequence[StoredRows], dtype: str) -> npt.NDArray[Any]:
+    """Scales [rows, blocks] of all parts in the target type; roundings are counted."""
+    return joined(store_as(part.matrix().scale(), dtype, part.record, "scale") for part in parts)
+
+
+def offsets(parts: Sequence[StoredRows], dtype: str) -> npt.NDArray[Any]:
+    """Offsets [rows, blocks] of all parts in the target type; roundings are counted."""
+    return joined(store_as(part.matrix().offset(), dtype, part.record, "offset") for part in parts)
+
+
+def block_sums(c: GraphContext, x: Value, layout: Layout) -> Value:
+    """Sum of x over each block, made once for all matrices of it: [..., columns] -> [..., blocks]."""
+
+    def make() -> Value:
+        blocks = c.graph.ints(0, 0, layout.block_shape.blocks, layout.block_size)
+        grouped = c.graph.op("Reshape", x, blocks, name="blocks")
+        return c.graph.op("ReduceSum", grouped, c.graph.ints(-1), name="blocks", keepdims=0)
+
+    found: Value = c.shared((x, layout.block_size), make)
+    return found

@@ -1,0 +1,144 @@
+"""`mobius inspect` of a GGUF file: what it is and what it would become, without reading a weight."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from converters.plan import Plan, make_plan, measure_roundings
+from converters.sources.gguf.file import GgufFile
+from converters.spec import Attention
+from converters.target import Target
+from converters.weights.records import Rounding
+from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
+from mobius_cli.output import Output, megabytes, rounding_lines
+from repack.errors import MobiusError
+
+TEMPLATE = "tokenizer.chat_template"  # not from the tokenizer's modules, which a plan does not need
+GRAPH_BYTES_PER_NODE = 300  # a node with its names in model.onnx; measured 240 to 330
+
+
+def inspect_file(model: Path, target: Target, output: Output, *, every_tensor: bool) -> bool:
+    """Print the file and the plan for it; returns whether it can be converted.
+
+    Raises:
+        InputError: the file is missing, damaged or no GGUF.
+    """
+    with GgufFile.open(model) as source:
+        plan, roundings, reason = _try_plan(source, target)
+        facts = _facts(source)
+        _print_facts(facts, plan, output)
+        tensors = _tensors(source, plan)
+        types = by_type(tensors)
+        print_types(types, "becomes", output)
+        listed = each_tensor(tensors) if every_tensor else None
+        if listed is not None:
+            print_tensors(listed, "becomes", output)
+        size = _predict(source, plan) if plan else None
+        if size:
+            _print_prediction(size, target, roundings, output)
+        warnings = list(plan.warnings) if plan else []
+        for warning in warnings:
+            output.warning(warning)
+        if reason is not None:
+            output.warning(f"cannot be converted: {reason.message} ({reason.hint})")
+        output.result(
+            {
+                **facts,
+                "convertible": plan is not None,
+                "reason": reason and reason.message,
+                "types": types,
+                "predicted": size,
+                "roundings": {kind: vars(r) for kind, r in roundings.items()},
+                "warnings": warnings,
+                "spec": plan.spec.as_dict() if plan else None,
+                **({"tensors": listed} if listed is not None else {}),
+            }
+        )
+        return plan is not None
+
+
+def _tensors(source: GgufFile, plan: Plan | None) -> list[Tensor]:
+    found = []
+    for info in source.tensors.values():
+        record = plan.weights.records.get(info.name) if plan else None
+        became = (record.format, record.stored_bytes) if record else ("-", 0)
+        found.append(Tensor(info.name, info.shape, info.type_name, info.nbytes or 0, *became))
+    return found
+
+
+def _print_prediction(size: dict[str, Any], target: Target, roundings: dict[str, Rounding], output: Output) -> None:
+    output.data(
+        f"predicted folder: about {megabytes(size['folder_bytes'])}, {size['ratio']:.2f} of the file"
+        f" (target {target.name} {target.dtype}, storage {target.storage};"
+        f" weights {megabytes(size['weight_bytes'])})"
+    )
+    for line in rounding_lines(roundings) if roundings else []:
+        output.data(f"  {line}")
+
+
+def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, dict[str, Rounding], MobiusError | None]:
+    """The plan, and for float16 what it would round; or the reason why there is none."""
+    try:
+        plan = make_plan(source, target)
+        return plan, measure_roundings(plan) if target.dtype == "float16" else {}, None
+    except MobiusError as error:
+        return None, {}, error
+
+
+def _facts(source: GgufFile) -> dict[str, Any]:
+    metadata = source.metadata
+
+    def text(key: str) -> str | None:
+        value = metadata.get(key)
+        return value if isinstance(value, str) else None
+
+    return {
+        "file": str(source.path),
+        "shards": len(source.shards),
+        "bytes": source.size,
+        "gguf_version": source.version,
+        "architecture": text("general.architecture"),
+        "name": text("general.name"),
+        "license": text("general.license"),
+        "parameters": sum(math.prod(t.shape) for t in source.tensors.values()),
+        "tokenizer": text("tokenizer.ggml.model"),
+        "pre_tokenizer": text("tokenizer.ggml.pre"),
+        "chat_template": TEMPLATE in metadata,
+        "named_chat_templates": [key[len(TEMPLATE) + 1 :] for key in metadata if key.startswith(f"{TEMPLATE}.")],
+    }
+
+
+def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> None:
+    output.data(f"{facts['name'] or Path(facts['file']).name}: {facts['architecture'] or 'no architecture'},"
+                f" {facts['parameters'] / 1e6:,.1f} M parameters")  # fmt: skip
+    files = f", {facts['shards']} files" if facts["shards"] > 1 else ""
+    output.data(f"  file       {facts['file']}, {megabytes(facts['bytes'])}, GGUF v{facts['gguf_version']}{files}")
+    if plan:
+        spec, mixer, mlp = plan.spec, plan.spec.attention, plan.spec.mlp
+        windows = sorted({m.window for m in spec.modules() if isinstance(m, Attention) and m.window})
+        heads = f", heads {mixer.heads} of {mixer.head_dim} ({mixer.kv_heads} key/value)" if mixer else ""
+        output.data(
+            f"  model      {len(spec.layers)} layers, hidden {spec.hidden}{heads}"
+            f"{f', feed-forward {mlp.width}' if mlp else ''},"
+            f" vocabulary {spec.vocab:,}{', tied head' if spec.tied_head else ''}"
+        )
+        local = f", local layers see {windows[0]}" if windows else ""
+        output.data(f"  context    {spec.context_length:,}, converted for {plan.context_length:,}{local}")
+    template = "with" if facts["chat_template"] else "no"
+    pre = f"/{facts['pre_tokenizer']}" if facts["pre_tokenizer"] else ""
+    named = "".join(f", one named {name}" for name in facts["named_chat_templates"])
+    output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template{named}")
+
+
+def _predict(source: GgufFile, plan: Plan) -> dict[str, Any]:
+    """Exact for the weights; the tokenizer is estimated from its text in the file."""
+    text = sum(
+        len(source.metadata.record_bytes(key))
+        for key in ("tokenizer.ggml.tokens", "tokenizer.ggml.merges")
+        if key in source.metadata
+    )
+    pairs = 1 if "tokenizer.ggml.merges" in source.metadata else 2  # merges are derived where none are stored
+    total = plan.data_bytes + GRAPH_BYTES_PER_NODE * len(plan.graph.nodes) + int(1.1 * text * pairs)
+    return {
+        "folder_bytes": total, "weight_bytes": plan.data_bytes, "ratio": round(total / source.size, 4),
+    }  # fmt: skip
