@@ -6,6 +6,8 @@ Plain records, so that planning a conversion needs no ONNX package; `converters.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
+from itertools import count as count_from
 from typing import Any
 
 import numpy as np
@@ -72,6 +74,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
         self.initializers: dict[str, Value] = {}
+        self._constants: dict[str, npt.NDArray[Any]] = {}
         self.nodes: list[Node] = []
         self._scope: list[str] = []
         self._taken: dict[str, int] = {}
@@ -117,9 +120,17 @@ class Graph:
         return value
 
     def constant(self, name: str, value: npt.NDArray[Any]) -> Value:
-        """A small array, stored once per name."""
-        if name in self.initializers:
-            return self.initializers[name]
+        """A small array, stored once; another array that asks for the same name gets that name and a number."""
+        for label in chain([name], (f"{name}_{count}" for count in count_from(1))):
+            known = self._constants.get(label)
+            if known is None:
+                return self._new_constant(label, value.copy())
+            if _same(known, value):
+                return self.initializers[label]
+        raise AssertionError  # there are enough numbers
+
+    def _new_constant(self, name: str, value: npt.NDArray[Any]) -> Value:
+        self._constants[name] = value
         return self.initializer(name, value.dtype.name, value.shape, lambda: value)
 
     def ints(self, *values: int) -> Value:
@@ -143,3 +154,8 @@ class Graph:
         made = self.op("Cast", value, name=name, to=DTYPES[dtype][1])
         made.dtype = dtype
         return made
+
+
+def _same(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Type, shape and every bit."""
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()

@@ -91,3 +91,12 @@ def test_scales_of_the_feed_forward_that_llama_cpp_does_not_apply(tmp_path: Path
     with LlamaModel(path) as model:
         assert np.abs(session.logits(ids) - model.logits(ids)).max() < 0.3
     assert any("6 tensor(s) are not used, as in llama.cpp: blk.0.ffn_" in w for w in plan.warnings)
+
+
+@pytest.mark.parametrize("arch", ["qwen2", "llama"])
+def test_scales_of_experts_are_never_set_aside(tmp_path: Path, arch: str) -> None:
+    """They belong to quantized experts: in a dense model they are what has no place, not what llama.cpp ignores."""
+    extra = {f"blk.0.ffn_{part}_exps.scale": np.ones(8, np.float32) for part in ("down", "gate", "up")}
+    path = write_tiny(tmp_path / "t.gguf", arch, extra_tensors=extra)
+    with pytest.raises(MobiusError, match=r"3 tensor\(s\) .* have no place .*ffn_down_exps\.scale"):
+        export(path, tmp_path / "onnx")
