@@ -113,6 +113,7 @@ def _manifest(plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, f
         tokenizer=TokenizerRecord.from_dict(token_ids(tokens)),
         spec=plan.spec.as_dict(),
         states=plan.states,
+        hidden=plan.hidden,
         warnings=plan.warnings,
         tensors=tuple(plan.weights.records.values()),
         files=files,

@@ -21,7 +21,8 @@ from repack.errors import MobiusError
 class Plan:
     """A described model, its finished graph with unread weights, and what the user should know.
 
-    `states` are those of the graph in order; `norms_heads`: its attention operator norms q and k itself.
+    `states` are those of the graph in order; `hidden` is the value from which its head makes logits; `norms_heads`: its
+    attention operator norms q and k itself.
     """
 
     source: Source
@@ -31,6 +32,7 @@ class Plan:
     graph: Graph
     weights: Weights
     states: tuple[State, ...]
+    hidden: str
     norms_heads: bool
     warnings: tuple[str, ...]
 
@@ -59,14 +61,16 @@ def make_plan(source: Source, target: Target, context_length: int | None = None)
     graph = Graph(spec.architecture, operators.opset)
     c = GraphContext(graph, target, operators, context)
     weights = Weights(source, c, spec.ignored)
-    build_decoder(Build(c, spec, weights))
+    hidden = build_decoder(Build(c, spec, weights))
     if weights.ignored:
         shown = ", ".join(weights.ignored[:3]) + (", ..." if len(weights.ignored) > 3 else "")
         warnings.append(f"{len(weights.ignored)} tensor(s) are not used, as in llama.cpp: {shown}")
     if aside := weights.set_aside("input_scale"):
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
-    return Plan(source, spec, target, context, graph, weights, tuple(c.states), c.norms_heads, tuple(warnings))
+    return Plan(
+        source, spec, target, context, graph, weights, tuple(c.states), hidden.name, c.norms_heads, tuple(warnings)
+    )
 
 
 def measure_roundings(plan: Plan) -> dict[str, Rounding]:

@@ -62,12 +62,13 @@ class Bench:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
         provider = ("CUDAExecutionProvider", {"enable_cuda_graph": "1" if graph else "0"})
         start = time.perf_counter()
-        data = patched(folder / "model.onnx", last_logits=True)  # as a server asks for them
+        manifest = read_manifest(folder)
+        data = patched(folder, last_of=manifest.hidden)  # as a server asks for them
         self.session = ort.InferenceSession(data, options, providers=[provider, "CPUExecutionProvider"])
         self.load_seconds = time.perf_counter() - start
         self.caches = {
             state: ort.OrtValue.ortvalue_from_numpy(np.zeros(state.sizes(length), state.dtype), "cuda", 0)
-            for state in read_manifest(folder).states
+            for state in manifest.states
         }
         self.vocab = next(o.shape[2] for o in self.session.get_outputs() if o.name == "logits")
 

@@ -18,8 +18,11 @@ for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers 
     importlib.import_module(f"{blocks.__name__}.{found.name}")
 
 
-def build_decoder(b: Build) -> None:
-    """Fill the graph: ids, mask and states in; logits and states out, named as onnxruntime-genai expects."""
+def build_decoder(b: Build) -> Value:
+    """Fill the graph: ids, mask and states in; logits and states out, named as onnxruntime-genai expects.
+
+    Returns the hidden states that the head reads.
+    """
     g = b.c.graph
     input_ids = g.input("input_ids", "int64", ("batch_size", "sequence_length"))
     mask = g.input("attention_mask", "int64", ("batch_size", "total_sequence_length"))
@@ -30,9 +33,11 @@ def build_decoder(b: Build) -> None:
         for index, layer in enumerate(b.spec.layers):
             with g.scope(f"layers.{index}"):
                 _layer(b, residual, layer, Place(index, f"blk.{layer.index}"), inputs)
-        logits = head(b, b.to_activation(residual.normed("output_norm")))
+        hidden = b.to_activation(residual.normed("output_norm"))
+        logits = head(b, hidden)
     g.output(logits, "logits", "float32", ("batch_size", "sequence_length", b.spec.vocab))
     g.outputs.insert(logits_at, g.outputs.pop())
+    return hidden
 
 
 def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:

@@ -51,8 +51,7 @@ def magnitude(rope: Rope) -> float:
 
 def rotary_tables(b: Build, rope: Rope) -> tuple[Value, Value]:
     """cos and sin [context, dim / 2], computed in float64 when a session starts: the file holds dim / 2 numbers."""
-    tables: tuple[Value, Value] = b.c.shared(("rope", rope), lambda: _tables(b, rope))
-    return tables
+    return b.c.shared(("rope", rope), lambda: _tables(b, rope))
 
 
 def _tables(b: Build, rope: Rope) -> tuple[Value, Value]:
@@ -85,8 +84,7 @@ def _factors(b: Build, rope: Rope) -> npt.NDArray[np.float32] | None:
         name, other = (name.long, name.short) if longer else (name.short, name.long)
         reason = f"for contexts of {'at most' if longer else 'more than'} the original length"
         b.weights.set_aside_one(other, reason, noted=True)
-    found: npt.NDArray[np.float32] = b.c.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
-    return found
+    return b.c.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
 
 
 def rotate(b: Build, x: Value, rope: Rope, heads: int, where: Value) -> Value:

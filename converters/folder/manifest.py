@@ -109,6 +109,7 @@ class Manifest:
         metadata: what the folder keeps of the file's metadata, types and all.
         spec: the model, for people; code reads no more than its plain numbers, for which there are properties.
         states: what layers carry from token to token, in the order of the graph's inputs.
+        hidden: name of the value from which the head makes logits: [batch, sequence, hidden].
         warnings: of the conversion, without the tokenizer's own.
         tensors: every tensor of the file and what became of it.
         files: size in bytes of each other file of the folder, by its path inside.
@@ -121,6 +122,7 @@ class Manifest:
     tokenizer: TokenizerRecord
     spec: Mapping[str, Any]
     states: tuple[State, ...]
+    hidden: str
     warnings: tuple[str, ...]
     tensors: tuple[TensorRecord, ...]
     files: Mapping[str, int]
@@ -177,6 +179,7 @@ class Manifest:
             "tokenizer": self.tokenizer.as_dict(),
             "spec": dict(self.spec),
             "states": [state.as_dict() for state in self.states],
+            "hidden": self.hidden,
             "warnings": list(self.warnings),
             "tensors": [record.as_dict() for record in self.tensors],
             "files": dict(self.files),
@@ -193,6 +196,7 @@ class Manifest:
             tokenizer=_part(data, "tokenizer", TokenizerRecord.from_dict),
             spec=_part(data, "spec", _spec),
             states=_part(data, "states", _every(_state)),
+            hidden=_part(data, "hidden", lambda name: typed(name, str)),
             warnings=_part(data, "warnings", lambda values: each(values, str)),
             tensors=_part(data, "tensors", _every(TensorRecord.from_dict)),
             files=_part(data, "files", lambda sizes: {name: typed(size, int) for name, size in sizes.items()}),

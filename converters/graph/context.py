@@ -1,14 +1,16 @@
 """What everything that emits nodes has at hand, and what it may ask of a target's operators."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from converters.graph.graph import Graph, Value
 from converters.graph.states import State
 from converters.target import Target
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,6 @@ class Heads:
 
 class AttentionOperator(Protocol):
     """Attention of an operator set, with its key/value states."""
-
-    @property
-    def in_place(self) -> bool:
-        """Whether the states' inputs and outputs share one buffer."""
 
     def rotates(self, rope_dim: int) -> bool:
         """Whether the operator turns `rope_dim` channels of q and k itself."""
@@ -139,7 +137,7 @@ class GraphContext:
     context_length: int
     states: list[State] = field(default_factory=list)
     norms_heads: bool = False
-    memo: dict[Any, Any] = field(default_factory=dict)
+    memo: dict[Hashable, Any] = field(default_factory=dict)
 
     def number(self, name: str, value: float, dtype: str | None = None) -> Value:
         """A scalar constant, in the activation type unless `dtype` says otherwise."""
@@ -150,11 +148,12 @@ class GraphContext:
         """A scalar int64 constant."""
         return self.graph.constant(name, np.array(value, np.int64))
 
-    def shared(self, key: Any, make: Callable[[], Any]) -> Any:
-        """The value of `key`, made once."""
+    def shared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` makes, once for each key."""
         if key not in self.memo:
             self.memo[key] = make()
-        return self.memo[key]
+        found: T = self.memo[key]
+        return found
 
     def add_states(self, layer: int, shapes: Mapping[str, tuple[int | str, ...]], in_place: bool) -> list[State]:
         """Declare the states of a layer in the activation type, by part, as graph inputs; `keep` closes the circle."""

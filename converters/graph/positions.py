@@ -23,8 +23,7 @@ def positions(c: GraphContext, inputs: SequenceInputs) -> Value:
             tail = g.op("Slice", behind, g.op("Neg", length), g.ints(c.context_length), g.ints(0))
             return g.op("Sub", g.op("Unsqueeze", inputs.last_position, g.ints(1)), tail)
 
-    made: Value = c.shared("positions", make)
-    return made
+    return c.shared("positions", make)
 
 
 def alibi_slopes(heads: int, max_bias: float) -> npt.NDArray[np.float64]:

@@ -23,8 +23,6 @@ class GroupQueryAttention:
     two more channels.
     """
 
-    in_place = True
-
     def rotates(self, rope_dim: int) -> bool:
         """Whether the operator turns so many channels itself."""
         return rope_dim % ROPE_STEP == 0

@@ -13,8 +13,6 @@ BOOL = 9  # TensorProto's number
 class OnnxAttention:
     """Attention of opset 23: heads of any size, q, k and v in three values that are turned already."""
 
-    in_place = False
-
     def rotates(self, rope_dim: int) -> bool:
         """Never."""
         return False

@@ -9,15 +9,17 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import MICROSOFT, Value
-from converters.weights.matrix import StoredRows, block_sums, joined, offsets, scales, whole_layout
+from converters.weights.matrix import FolderRows, StoredRows, block_sums, joined, offsets, scales, whole_layout
 from converters.weights.recorder import Recorder
 from converters.weights.records import TensorRecord
-from repack.bits import U8, pair_pack
-from repack.block_quantized import F64, BlockMatrix, BlockQuantized, Layout
+from repack.bits import pair_pack
+from repack.block_quantized import BlockMatrix, BlockQuantized, Layout
 from repack.quant_type import QuantType
 from repack.registry import QUANT_TYPES
 
 OPERATOR, LEVEL = "MatMulNBits", "accuracy_level"
+# The same for the products that ONNX Runtime makes of DequantizeLinear and MatMul: a setting of the session.
+QDQ_LEVEL = "session.qdq_matmulnbits_accuracy_level"
 ZERO_POINT_BYTES = {4: 0x88, 8: 0x80}
 
 
@@ -78,6 +80,14 @@ class NBitsMatrix:
         return c.graph.op("Expand", stored, c.graph.ints(layout.rows, row_bytes))
 
 
+def set_accuracy_level(model: Any, level: int) -> None:
+    """Replace the level of every product in an ONNX model (a ModelProto): 4 for int8 activations, 0 for float ones."""
+    for node in model.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == OPERATOR and attribute.name == LEVEL:
+                attribute.i = level
+
+
 class MatMulNBits:
     """The form, in either storage."""
 
@@ -101,7 +111,7 @@ class MatMulNBits:
     ) -> BlockMatrix:
         """The operator's inputs of a folder in storage `fast`."""
         offset = array(f"{stem}.offset") if layout.has_offset else None
-        return _FolderRows(layout, record.first_row, array(f"{stem}.codes"), array(f"{stem}.scale"), offset)
+        return FolderRows(layout, record.first_row, array(f"{stem}.codes"), array(f"{stem}.scale"), offset)
 
 
 def _emit_fast(c: GraphContext, name: str, layout: Layout, parts: Sequence[StoredRows]) -> NBitsMatrix:
@@ -178,30 +188,3 @@ class _StoredPlanes(Mapping[str, Value]):
 
     def __len__(self) -> int:
         return len(self._quant.planes)
-
-
-@dataclass(frozen=True)
-class _FolderRows(BlockMatrix):
-    """Rows `first_row` and on of a matrix in a folder, whose arrays have the operator's shapes."""
-
-    layout: Layout
-    first_row: int
-    all_codes: npt.NDArray[Any]
-    all_scale: npt.NDArray[Any]
-    all_offset: npt.NDArray[Any] | None
-
-    def codes(self) -> U8:
-        """uint8 [rows, blocks, block_size * bits / 8]."""
-        return self._own(self.all_codes)
-
-    def scale(self) -> F64:
-        """Float64 [rows, blocks]."""
-        return np.ascontiguousarray(self._own(self.all_scale), np.float64)
-
-    def offset(self) -> F64:
-        """Float64 [rows, blocks]; only for types that have one."""
-        assert self.all_offset is not None
-        return np.ascontiguousarray(self._own(self.all_offset), np.float64)
-
-    def _own(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return rows[self.first_row : self.first_row + self.layout.rows]

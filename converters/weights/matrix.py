@@ -10,7 +10,8 @@ import numpy.typing as npt
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.weights.records import TensorRecord, store_as
-from repack.block_quantized import BlockMatrix, Layout
+from repack.bits import U8
+from repack.block_quantized import F64, BlockMatrix, Layout
 from repack.errors import MobiusError
 
 
@@ -60,6 +61,38 @@ class WeightFormat(Protocol):
         """The rows of one tensor in a folder's matrix; `array` gives the folder's initializers by name."""
 
 
+@dataclass(frozen=True)
+class FolderRows(BlockMatrix):
+    """Rows `first_row` and on of a matrix in a folder, whose scales and offsets are [rows, blocks] or, turned, their
+    transposes.
+    """
+
+    layout: Layout
+    first_row: int
+    all_codes: npt.NDArray[Any]
+    all_scale: npt.NDArray[Any]
+    all_offset: npt.NDArray[Any] | None
+    turned: bool = False
+
+    def codes(self) -> U8:
+        """uint8 [rows, blocks, block_size * bits / 8]."""
+        return self.own(self.all_codes)
+
+    def scale(self) -> F64:
+        """Float64 [rows, blocks]."""
+        return np.ascontiguousarray(self.own(self.all_scale), np.float64)
+
+    def offset(self) -> F64:
+        """Float64 [rows, blocks]; only for types that have one."""
+        assert self.all_offset is not None
+        return np.ascontiguousarray(self.own(self.all_offset), np.float64)
+
+    def own(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """This tensor's rows of an array of all, standing upright."""
+        upright = stored.T if self.turned else stored
+        return upright[self.first_row : self.first_row + self.layout.rows]
+
+
 def whole_layout(parts: Sequence[StoredRows]) -> Layout:
     """Of all parts, below one another."""
     return replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
@@ -89,5 +122,4 @@ def block_sums(c: GraphContext, x: Value, layout: Layout) -> Value:
         grouped = c.graph.op("Reshape", x, blocks, name="blocks")
         return c.graph.op("ReduceSum", grouped, c.graph.ints(-1), name="blocks", keepdims=0)
 
-    found: Value = c.shared((x, layout.block_size), make)
-    return found
+    return c.shared((x, layout.block_size), make)

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.weights.matrix import StoredRows, block_sums, joined, offsets, scales, whole_layout
+from converters.weights.matrix import FolderRows, StoredRows, block_sums, joined, offsets, scales, whole_layout
 from converters.weights.records import TensorRecord
 from repack.bits import U8, pair_pack, pair_unpack
-from repack.block_quantized import F64, BlockMatrix, Layout
+from repack.block_quantized import BlockMatrix, Layout
 
 BLOCK_AXIS = 0  # of [columns, rows]: the one layout in which ONNX Runtime finds its fast product
 
@@ -90,7 +90,7 @@ class Qdq:
         """DequantizeLinear's inputs of a folder."""
         offset = array(f"{stem}.offset") if layout.has_offset else None
         codes, scale = array(f"{stem}.codes"), array(f"{stem}.scale")
-        return _FolderRows(layout, record.first_row, record.rows_first, codes, scale, offset)
+        return _QdqRows(layout, record.first_row, codes, scale, offset, turned=not record.rows_first)
 
 
 def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> U8 | npt.NDArray[np.int8]:
@@ -104,40 +104,15 @@ def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> U8
 
 
 @dataclass(frozen=True)
-class _FolderRows(BlockMatrix):
-    """Rows `first_row` and on of a matrix in a folder.
-
-    `all_codes`: uint8 [all] for 4 bits, two to a byte, else int8, both meaning [columns, rows] or with `rows_first`
-    [rows, columns].
-    """
-
-    layout: Layout
-    first_row: int
-    rows_first: bool
-    all_codes: npt.NDArray[Any]
-    all_scale: npt.NDArray[Any]
-    all_offset: npt.NDArray[Any] | None
+class _QdqRows(FolderRows):
+    """`all_codes`: uint8 [all] for 4 bits, two to a byte, else int8, in the order in which the graph has them."""
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
         layout = self.layout
         four = layout.bits == 4
         numbers = pair_unpack(self.all_codes.reshape(-1)) if four else self.all_codes.view(np.uint8)
-        standing = numbers.reshape((-1, layout.columns) if self.rows_first else (layout.columns, -1))
-        centred = np.ascontiguousarray(self._own(standing)) ^ np.uint8(1 << (layout.bits - 1))
+        standing = numbers.reshape((layout.columns, -1) if self.turned else (-1, layout.columns))
+        centred = np.ascontiguousarray(self.own(standing)) ^ np.uint8(1 << (layout.bits - 1))
         blocks = centred.reshape(layout.rows, layout.block_shape.blocks, layout.block_size)
         return pair_pack(blocks) if four else blocks
-
-    def scale(self) -> F64:
-        """Float64 [rows, blocks]."""
-        return np.ascontiguousarray(self._own(self.all_scale), np.float64)
-
-    def offset(self) -> F64:
-        """Float64 [rows, blocks]; only for types that have one."""
-        assert self.all_offset is not None
-        return np.ascontiguousarray(self._own(self.all_offset), np.float64)
-
-    def _own(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """This tensor's rows, standing upright."""
-        upright = stored if self.rows_first else stored.T
-        return upright[self.first_row : self.first_row + self.layout.rows]

@@ -23,8 +23,7 @@ class Recorder:
             size, known = math.prod(int(n) for n in x.shape), math.prod(n for n in shape if n >= 0)
             x.shape = tuple(size // known if n < 0 else n for n in shape)
             return x
-        result: Value = self._graph.op("Reshape", x, self._graph.ints(*shape))
-        return result
+        return self._graph.op("Reshape", x, self._graph.ints(*shape))
 
     def to_uint8(self, x: Value) -> Value:
         """Cast to uint8."""
@@ -67,8 +66,7 @@ class Recorder:
         rows = self._graph.constant(f"table_{zlib.crc32(table.tobytes()):08x}", table)
         if index.dtype != "int32":
             index = self._cast(index, "int32")
-        result: Value = self._graph.op("Gather", rows, index, axis=0)
-        return result
+        return self._graph.op("Gather", rows, index, axis=0)
 
     def wide_index(self, low: Value, high: Value) -> Value:
         """Cast, Mul and Add in int32."""
@@ -80,8 +78,7 @@ class Recorder:
     def first(self, x: Value, count: int) -> Value:
         """Slice along the last axis."""
         ints = self._graph.ints
-        result: Value = self._graph.op("Slice", x, ints(0), ints(count), ints(-1))
-        return result
+        return self._graph.op("Slice", x, ints(0), ints(count), ints(-1))
 
     def pairs(self, x: Value) -> Value:
         """Two strided Slices, the second shifted by a Mul, joined by BitwiseOr."""
@@ -91,8 +88,7 @@ class Recorder:
 
     def codes(self, x: Value) -> Value:
         """Codes as a derived value, as their scales are; see `converters.weights.matmulnbits`."""
-        result: Value = x if x.derived else self._graph.op("Identity", x)
-        return result
+        return x if x.derived else self._graph.op("Identity", x)
 
     def finish(self, x: Value) -> Value:
         """Scales or offsets in the graph's activation type."""
@@ -104,5 +100,4 @@ class Recorder:
 
     def _binary(self, op_type: str, x: Value, y: Value) -> Value:
         self._taken.update((x, y))
-        result: Value = self._graph.op(op_type, x, y)
-        return result
+        return self._graph.op(op_type, x, y)

@@ -11,6 +11,7 @@ import onnxruntime as ort
 from converters.folder.manifest import Manifest, read_manifest
 from converters.folder.writer import MODEL
 from converters.target import TARGETS, Target
+from converters.weights.matmulnbits import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
 from repack.errors import InputError, MobiusError
@@ -57,7 +58,8 @@ class OnnxModel:
         self._suppressed = list(self.manifest.tokenizer.suppress_token_ids)
         self._target = _target(ep or self.manifest.target.name)
         _check_heads(self.manifest, self._target)
-        patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_logits": last_logits}
+        last_of = self.manifest.hidden if last_logits else None
+        patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of}
         self._session = _open(folder, self._target, threads, patch, replays=self.manifest.in_place)
         self._sequences = 0
         self._last_logits = last_logits
@@ -132,13 +134,12 @@ def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any], *, 
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
-    # What MatMulNBits has as an attribute, for the ones that ONNX Runtime makes of DequantizeLinear and MatMul.
     level = target.accuracy_level if patch["accuracy_level"] is None else patch["accuracy_level"]
-    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", str(level))
+    options.add_session_config_entry(QDQ_LEVEL, str(level))
     model: str | bytes = str(folder / MODEL)
-    if patch["accuracy_level"] is not None or patch["last_logits"]:
+    if any(change is not None for change in patch.values()):
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-        model = patched(folder / MODEL, **patch)
+        model = patched(folder, **patch)
     try:
         return ort.InferenceSession(
             model, options, providers=[(target.provider, dict(target.session_options) if replays else {})]

@@ -27,6 +27,7 @@ def example(**changes: Any) -> Manifest:
             State("value", 0, 0, "float16", cache, True),
             State("conv", 1, 1, "float32", (BATCH, 96, 3), False),
         ),
+        hidden="model/hidden",
         warnings=("a warning",),
         tensors=(
             TensorRecord("a", "Q4_K", (4, 256), 576, "int4, block 32 + offset", 700, "ab", 4,

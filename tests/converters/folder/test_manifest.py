@@ -81,7 +81,7 @@ def test_missing_entries(tmp_path: Path, key: str) -> None:
 @pytest.mark.parametrize("key", [key for key in example().as_dict() if key != "format"])
 @pytest.mark.parametrize("value", [None, 5, "x", [5], {"a": None}, [{}]], ids=repr)
 def test_entries_of_another_type(tmp_path: Path, key: str, value: Any) -> None:
-    if (key == "metadata" and value == {"a": None}) or (key == "warnings" and value == []):
+    if (key, value) in (("metadata", {"a": None}), ("warnings", []), ("hidden", "x")):
         pytest.skip("as it may be")
     assert f"{MANIFEST} cannot be read: {key}: " in refusal(written(tmp_path, **{key: value})).message
 
