@@ -28,8 +28,7 @@ def prove(name: str) -> dict[str, float]:
 
     case = all_cases()[name]
     with tempfile.TemporaryDirectory() as folder:
-        path = write_arch(Path(folder) / "tiny.gguf", case)
-        return {target: check_arch(path, case, target) for target in TARGETS}
+        return check_arch(write_arch(Path(folder) / "tiny.gguf", case), case, TARGETS)
 
 
 def main() -> None:

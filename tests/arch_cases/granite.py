@@ -6,7 +6,7 @@ from tests.any_arch import Case
 from tests.arch_cases.llama import LONGROPE, factors
 from tests.arch_cases.llama_kin import BIASES, UNREAD, llama_like
 
-SCALED = {"embedding_scale": 5.0, "residual_scale": 0.4, "logit_scale": 0.3}
+SCALED = {"embedding_scale": 5.0, "residual_scale": 0.4, "logit_scale": 1.5}
 GRANITE = {**SCALED, "attention.scale": 0.3}
 ZEROS = {"embedding_scale": 0.0, "residual_scale": 0.0, "logit_scale": 3.0}
 FACTORS: dict[str, Any] = {"keep": "rope_factors", "values": {"rope_factors": factors}}

@@ -26,9 +26,7 @@ FIRST = {case.arch: case for case in reversed(CASES.values())}  # an architectur
 @pytest.mark.parametrize("name", list(CASES))
 def test_equals_llama_cpp(tmp_path: Path, name: str) -> None:
     """On both targets that a CPU runs."""
-    path = write_arch(tmp_path / "tiny.gguf", CASES[name])
-    for ep in ("cpu", "onnx"):
-        check_arch(path, CASES[name], ep)
+    check_arch(write_arch(tmp_path / "tiny.gguf", CASES[name]), CASES[name], ("cpu", "onnx"))
 
 
 @pytest.mark.parametrize("arch", list(FIRST))
