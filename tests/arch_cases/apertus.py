@@ -5,11 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from tests.any_arch import Case
-from tests.arch_cases.granite import FACTORS
-from tests.arch_cases.llama import LONGROPE
-from tests.arch_cases.llama_kin import BIASES, UNREAD, llama_like
-
-Values = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+from tests.arch_variants import BIASES, FACTORS, LONGROPE, UNREAD, Values, llama_like
 
 # The curve jumps at zero by about eps, so a real one is tiny: a larger one would make a coin toss of inputs near zero.
 BY_LAYER = {

@@ -1,7 +1,7 @@
 """BitNet."""
 
 from tests.any_arch import Case
-from tests.arch_cases.llama_kin import LINEAR, TUNED, UNREAD, YARN
+from tests.arch_variants import LINEAR, TUNED, UNREAD, YARN
 
 CASES = {
     "bitnet usual": Case("bitnet", keys={"rope.scaling.type": "linear", "rope.scaling.factor": 1.0}),

@@ -1,7 +1,7 @@
 """Falcon."""
 
 from tests.any_arch import Case
-from tests.arch_cases.gpt2 import LINEAR, ONE, TIED, WINDOW, YARN
+from tests.arch_variants import LINEAR, ONE, TIED, WINDOW, YARN
 
 ONE_NORM = "attn_norm_2"
 

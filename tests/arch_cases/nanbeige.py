@@ -1,7 +1,7 @@
 """Nanbeige."""
 
 from tests.any_arch import Case
-from tests.arch_cases.llama_kin import BIASES, UNREAD, llama_like
+from tests.arch_variants import BIASES, UNREAD, llama_like
 
 LOOPS = {"num_loops": 3}
 CASES = {

@@ -1,7 +1,7 @@
 """OpenELM."""
 
 from tests.any_arch import Case
-from tests.arch_cases.llama_kin import LINEAR, TUNED, UNREAD, YARN
+from tests.arch_variants import LINEAR, TUNED, UNREAD, YARN
 
 HEAD = {"attention.key_length": 64, "attention.value_length": 64}
 GROWING = {

@@ -1,5 +1,5 @@
 """Seed-OSS."""
 
-from tests.arch_cases.llama_kin import llama_like
+from tests.arch_variants import llama_like
 
 CASES = llama_like("seed_oss")
