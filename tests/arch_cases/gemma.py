@@ -57,7 +57,14 @@ CASES = {
     ),
     "gemma2 window by default": gelu_case(
         "gemma2",
-        {**BITING, **THIN, "attention.sliding_window": None, "block_count": 1, "context_length": 4352},
+        {
+            **BITING,
+            **THIN,
+            "attention.head_count": 1,
+            "attention.sliding_window": None,
+            "block_count": 1,
+            "context_length": 4352,
+        },
         drop=BIASES,
         length=4200,
         context=4352,
