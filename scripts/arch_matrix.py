@@ -5,7 +5,8 @@ usage: python scripts/arch_matrix.py [ARCHITECTURE ...]
 
 Tiny random models of every variant that tests/support/arch_cases names: logits of a 48-token prompt at every position,
 at once and with 16 cached steps, on targets "cpu" and "onnx" with float activations, against llama.cpp with a float32
-cache. With names, only these are run and only their entries change.
+cache.
+With names, only these are run and only their entries change.
 """
 
 import json
@@ -28,8 +29,7 @@ def prove(name: str) -> dict[str, float]:
 
     case = all_cases()[name]
     with tempfile.TemporaryDirectory() as folder:
-        path = write_arch(Path(folder) / "tiny.gguf", case)
-        return {target: check_arch(path, case, target) for target in TARGETS}
+        return check_arch(write_arch(Path(folder) / "tiny.gguf", case), case, TARGETS)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """The target "onnx": standard operators only, and the same answers in three runtimes that share no code."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import onnxruntime as ort
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from converters.graph.states import State
 from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
@@ -19,7 +21,7 @@ from tests.support.any_arch import llama_logits, write_arch
 from tests.support.arch_cases import all_cases
 from tests.support.openvino_child import openvino_logits
 from tests.support.oracle import require_llama
-from tests.support.runner import export, prompt
+from tests.support.runner import empty_states, export, prompt
 from tests.support.tiny import write_tiny
 
 require_llama()
@@ -30,14 +32,9 @@ QUANTIZED = ("llama", "gemma2", "bloom", "minicpm3")
 CASES = [(arch, "F32") for arch in FIRST] + [(arch, kind) for arch in QUANTIZED for kind in ("Q4_K", "Q8_0")]
 
 
-def feeds_of(path: Path, ids: list[int]) -> dict[str, Any]:
-    model = onnx.load(path, load_external_data=False)
-    feeds: dict[str, Any] = {"input_ids": np.array([ids], np.int64), "attention_mask": np.ones((1, len(ids)), np.int64)}
-    for value in model.graph.input:
-        if value.name.startswith("past_"):
-            sizes = [d.dim_value for d in value.type.tensor_type.shape.dim]
-            feeds[value.name] = np.zeros((1, sizes[1], 0, sizes[3]), np.float32)
-    return feeds
+def feeds_of(states: Sequence[State], ids: list[int]) -> dict[str, Any]:
+    tokens, mask = np.array([ids], np.int64), np.ones((1, len(ids)), np.int64)
+    return {"input_ids": tokens, "attention_mask": mask, **empty_states(states)}
 
 
 @pytest.mark.parametrize(("arch", "types"), CASES)
@@ -50,12 +47,12 @@ def test_three_runtimes(tmp_path: Path, arch: str, types: str) -> None:
     onnx.checker.check_model(str(model), full_check=True)
     assert {node.domain for node in onnx.load(model, load_external_data=False).graph.node} == {""}
     ids = prompt(LENGTH, 300)
-    ours, feeds = session.logits(ids), feeds_of(model, ids)
+    ours, feeds = session.logits(ids), feeds_of(session.states, ids)
     reference = ReferenceEvaluator(str(model)).run(["logits"], feeds)[0][0]
-    np.testing.assert_allclose(reference, ours, atol=5e-3)
-    np.testing.assert_allclose(openvino_logits(model, feeds)[0], ours, atol=5e-3)
+    np.testing.assert_allclose(reference, ours, atol=1e-3)
+    np.testing.assert_allclose(openvino_logits(model, feeds)[0], ours, atol=1e-3)
     if types == "F32":
-        np.testing.assert_allclose(ours, llama_logits(path, ids, 256), atol=0.02)
+        np.testing.assert_allclose(ours, llama_logits(path, ids, 256), atol=FIRST[arch].tolerance)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in QUANT_TYPES if kind in gguf.GGMLQuantizationType.__members__])

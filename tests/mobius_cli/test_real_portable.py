@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
+from converters.folder.manifest import read_manifest
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
 from tests.converters.test_portable import feeds_of, optimized
@@ -55,7 +56,7 @@ def test_openvino_agrees(folders: dict[str, Path], name: str) -> None:
     ids = TextCodec(folders[name]).encode(PROMPT)
     ours = OnnxModel(folders[name], threads=1, accuracy_level=0).logits(ids)
     model = folders[name] / "model.onnx"
-    theirs = openvino_logits(model, feeds_of(model, ids))[0]
+    theirs = openvino_logits(model, feeds_of(read_manifest(model.parent).states, ids))[0]
     np.testing.assert_allclose(theirs, ours, atol=0.02)
     assert (theirs.argmax(-1) == ours.argmax(-1)).all()
 

@@ -47,14 +47,19 @@ def write_tiny(
     config = TinyConfig(arch, **options)
     stored = dict(_stored(config, types, seed, drop_tensors))
     stored |= {name: _given(value) for name, value in (extra_tensors or {}).items()}
+    keys = {"general.quantization_version": 2, "general.file_type": _file_type(types), **metadata(config, tokenizer)}
+    dropped = {*drop_metadata, *(f"{arch}.{key}" for key in drop_metadata)}
+    kept = {key: value for key, value in keys.items() if key not in dropped}
+    names = reversed(stored) if order == "reverse" else stored
+    return write_file(path, arch, kept, {name: stored[name] for name in names})
+
+
+def write_file(path: Path, arch: str, metadata: Mapping[str, Any], tensors: Mapping[str, Stored]) -> Path:
+    """Write a GGUF file of these keys, beside general.architecture, and tensors, in their order."""
     writer = gguf.GGUFWriter(path, arch)
-    writer.add_quantization_version(2)
-    writer.add_file_type(_file_type(types))
-    for key, value in metadata(config, tokenizer).items():
-        if key not in drop_metadata and key.removeprefix(f"{arch}.") not in drop_metadata:
-            add_value(writer, key, value)
-    for name in reversed(stored) if order == "reverse" else stored:
-        data, kind = stored[name]
+    for key, value in metadata.items():
+        add_value(writer, key, value)
+    for name, (data, kind) in tensors.items():
         writer.add_tensor(name, data, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -11,7 +11,7 @@ from converters.sources.gguf.file import GgufFile
 from converters.spec import Attention
 from repack.errors import MobiusError
 from tests.support.oracle import require_llama
-from tests.support.runner import check_model, export
+from tests.support.runner import LENGTH, check_model, export, prompt, tolerance, write_model
 from tests.support.tiny import write_tiny
 
 require_llama()
@@ -74,25 +74,27 @@ MIXED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("storage", ["fast", "small"])
+def mixed(arch: str) -> dict[str, str]:
+    """Every type; gemma's head is the embedding."""
+    return MIXED if arch != "gemma3" else {**MIXED, "token_embd": "Q4_K"}
+
+
 @pytest.mark.parametrize("arch", ["llama", "qwen2", "qwen3", "gemma3"])
-def test_quantized_equals_dequantized(tmp_path: Path, arch: str, storage: str) -> None:
+def test_quantized_equals_dequantized(tmp_path: Path, arch: str) -> None:
     """A file with every type: kept quantized and dequantized give the same logits, and llama.cpp's."""
-    types = MIXED if arch != "gemma3" else {**MIXED, "token_embd": "Q4_K"}  # gemma's head is the embedding
-    _, wanted = check_model(tmp_path, arch, types=types)
-    for choices in ({"storage": storage}, {"dequantize": True}):
+    _, wanted = check_model(tmp_path, arch, types=mixed(arch))
+    for choices in ({"storage": "small"}, {"dequantize": True}):
         _, session = export(tmp_path / "tiny.gguf", tmp_path / "again", accuracy_level=0, **choices)
-        ids = [int(t) for t in np.random.default_rng(7).integers(0, 320, 24)]
-        np.testing.assert_allclose(session.logits(ids), wanted, atol=0.01, rtol=0)
+        ours = session.logits(prompt(LENGTH, 320))
+        np.testing.assert_allclose(ours, wanted, atol=tolerance(arch), rtol=0)
 
 
 @pytest.mark.parametrize("arch", ["llama", "qwen2", "qwen3", "gemma3"])
 def test_float16_graph(tmp_path: Path, arch: str) -> None:
-    """float16 activations: near, not equal; scales that are products were rounded and counted."""
-    types = MIXED if arch != "gemma3" else {**MIXED, "token_embd": "Q4_K"}
-    _, wanted = check_model(tmp_path, arch, types=types)
-    plan, session = export(tmp_path / "tiny.gguf", tmp_path / "half", accuracy_level=0, dtype="f16")
-    ids = [int(t) for t in np.random.default_rng(7).integers(0, 320, 24)]
+    """float16 activations: near the float32 ones, not equal; scales that are products were rounded and counted."""
+    path, ids = write_model(tmp_path / "tiny.gguf", arch, types=mixed(arch)), prompt(LENGTH, 320)
+    wanted = export(path, tmp_path / "wide", accuracy_level=0)[1].logits(ids)
+    plan, session = export(path, tmp_path / "half", accuracy_level=0, dtype="f16")
     assert 1e-4 < np.abs(session.logits(ids) - wanted).max() < 0.05 * wanted.std()
     note = plan.weights.records["blk.0.ffn_down.weight"].roundings["scale"]
     assert note.rounded > 0

@@ -26,9 +26,7 @@ FIRST = {case.arch: case for case in reversed(CASES.values())}  # an architectur
 @pytest.mark.parametrize("name", list(CASES))
 def test_equals_llama_cpp(tmp_path: Path, name: str) -> None:
     """On both targets that a CPU runs."""
-    path = write_arch(tmp_path / "tiny.gguf", CASES[name])
-    for ep in ("cpu", "onnx"):
-        check_arch(path, CASES[name], ep)
+    check_arch(write_arch(tmp_path / "tiny.gguf", CASES[name]), CASES[name], ("cpu", "onnx"))
 
 
 @pytest.mark.parametrize("arch", list(FIRST))
@@ -43,7 +41,7 @@ def test_float16_graph_for_gpus(tmp_path: Path, arch: str) -> None:
         assert not ON_GPUS_MISSING & {node.op_type for node in half.graph.nodes}
         (tmp_path / "half").mkdir()
         write_graph(half.graph, tmp_path / "half", {}, ("test", "0"))
-    found = TinySession(tmp_path / "half" / "model.onnx").logits(ids, [16, *[1] * 8])
+    found = TinySession(tmp_path / "half", half.states).logits(ids, [16, *[1] * 8])
     assert np.sqrt(np.mean((found - wanted) ** 2)) < 0.02 * wanted.std()
 
 

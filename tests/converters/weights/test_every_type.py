@@ -24,7 +24,7 @@ SHAPES = {
 
 
 def calm_blocks(name: str, rows: int, columns: int, seed: int) -> np.ndarray[Any, Any]:
-    """Random blocks whose weights have a deviation of about 0.06, as 256 inputs want it."""
+    """Random blocks whose weights have a deviation of about 0.04: 256 inputs make numbers of about 1."""
     count = columns // BLOCK_SIZES[name][0]
     ones = np.array([1.0], np.float16)
     if name in ("MXFP4", "NVFP4"):
@@ -32,7 +32,7 @@ def calm_blocks(name: str, rows: int, columns: int, seed: int) -> np.ndarray[Any
         raw[:, : {"MXFP4": 1, "NVFP4": 4}[name]] = {"MXFP4": 121, "NVFP4": 9}[name]
         return raw.reshape(rows, -1)
     deviation = reference(random_blocks(name, 16, count, seed, ones), name).std()
-    scales = (np.random.default_rng(seed).uniform(0.5, 1.5, 64) * 0.06 / deviation).astype(np.float16)
+    scales = (np.random.default_rng(seed).uniform(0.5, 1.5, 64) * 0.04 / deviation).astype(np.float16)
     return random_blocks(name, rows, count, seed, scales)
 
 
@@ -52,7 +52,7 @@ def test_model_of_one_type(tmp_path: Path, name: str) -> None:
     ids = prompt(24, 320)
     for choices in ({"storage": "small"}, {"dequantize": True}):
         plan, session = export(tmp_path / "tiny.gguf", tmp_path / "other", accuracy_level=0, **choices)
-        np.testing.assert_allclose(session.logits(ids), wanted, atol=0.01, rtol=0)
+        np.testing.assert_allclose(session.logits(ids), wanted, atol=1e-4, rtol=0)
         kept = plan.weights.records["blk.0.ffn_down.weight"]
         assert kept.exact
         if "storage" in choices:
@@ -111,4 +111,4 @@ def test_model_of_q2_0(tmp_path: Path) -> None:
     wanted = llama_logits(wide, tmp_path, ids)
     for storage in ("fast", "small"):
         _, session = export(path, tmp_path / storage, accuracy_level=0, storage=storage)
-        np.testing.assert_allclose(session.logits(ids), wanted, atol=0.01, rtol=0)
+        np.testing.assert_allclose(session.logits(ids), wanted, atol=1e-4, rtol=0)

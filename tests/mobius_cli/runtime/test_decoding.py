@@ -75,7 +75,7 @@ def test_the_cuda_graph_but_for_its_norms_runs_on_the_cpu(tmp_path: Path) -> Non
         (tmp_path / "cuda").mkdir()
         write_graph(plan.graph, tmp_path / "cuda", {}, ("test", "0"))
     wanted = whole.logits(IDS)
-    half = TinySession(tmp_path / "cuda" / "model.onnx").logits(IDS)
+    half = TinySession(tmp_path / "cuda", plan.states).logits(IDS)
     assert np.abs(half - wanted).max() < 0.03 * wanted.std()
     normed = [node for node in inside.graph.nodes if node.op_type == "GroupQueryAttention"]
     assert [v.name for v in normed[1].inputs[14:] if v] == [f"blk.1.attn_{part}_norm.weight" for part in "qk"]

@@ -1,7 +1,7 @@
 """BitNet."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import LINEAR, TUNED, UNREAD, YARN
+from tests.support.arch_variants import LINEAR, TUNED, UNREAD, YARN
 
 CASES = {
     "bitnet usual": Case("bitnet", keys={"rope.scaling.type": "linear", "rope.scaling.factor": 1.0}),

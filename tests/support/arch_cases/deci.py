@@ -1,8 +1,7 @@
 """DeciLM and Llama-Nemotron: layers of several shapes."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama import LONGROPE, factors
-from tests.support.arch_cases.llama_kin import BIASES, UNREAD, WIDE, llama_like
+from tests.support.arch_variants import BIASES, FACTORS, LONGROPE, UNREAD, WIDE, llama_like
 
 MIXED = {
     "block_count": 5,
@@ -30,5 +29,5 @@ CASES = {
     "dropped first layer": Case("deci", keys={**DROPPED, "feed_forward_length": [0, 256, 5, 0, 256]}, drop=BIASES),
     "no attention": Case("deci", keys=NO_ATTENTION),
     "no attention last": Case("deci", keys={**NO_ATTENTION, **FREE_END}, drop=BIASES),
-    "long factors": Case("deci", keys=LONGROPE, keep="rope_factors", values={"rope_factors": factors}, context=512),
+    "long factors": Case("deci", keys=LONGROPE, context=512, **FACTORS),
 }

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, FREQS, LINEAR, NEXT_TOKEN, UNREAD, llama_like
+from tests.support.arch_variants import BIASES, FREQS, LINEAR, NEXT_TOKEN, UNREAD, llama_like
 
 THIN: dict[str, Any] = {
     "block_count": 64, "embedding_length": 64, "feed_forward_length": 96, "attention.sliding_window": 12,

@@ -1,7 +1,7 @@
 """Falcon."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.gpt2 import LINEAR, ONE, TIED, WINDOW, YARN
+from tests.support.arch_variants import LINEAR, ONE, TIED, WINDOW, YARN
 
 ONE_NORM = "attn_norm_2"
 

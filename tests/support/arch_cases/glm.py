@@ -1,7 +1,7 @@
 """ChatGLM and GLM-4."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, LINEAR, NEXT_TOKEN, UNREAD, YARN, llama_like
+from tests.support.arch_variants import BIASES, LINEAR, NEXT_TOKEN, UNREAD, YARN, llama_like
 
 HALF = {"rope.dimension_count": 32}
 QUARTER = {"rope.dimension_count": 16}

@@ -1,7 +1,7 @@
 """GPT-NeoX."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.gpt2 import EACH, LINEAR, WINDOW, YARN
+from tests.support.arch_variants import EACH, LINEAR, WINDOW, YARN
 
 PARALLEL = {**EACH, "use_parallel_residual": True}
 SEQUENTIAL = {**EACH, "use_parallel_residual": False}

@@ -1,21 +1,15 @@
-"""Granite and MiniCPM."""
-
-from typing import Any
+"""Granite."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama import LONGROPE, factors
-from tests.support.arch_cases.llama_kin import BIASES, UNREAD, llama_like
+from tests.support.arch_variants import BIASES, FACTORS, LONGROPE, SCALED, WINDOW, llama_like
 
-SCALED = {"embedding_scale": 5.0, "residual_scale": 0.4, "logit_scale": 0.3}
 GRANITE = {**SCALED, "attention.scale": 0.3}
 ZEROS = {"embedding_scale": 0.0, "residual_scale": 0.0, "logit_scale": 3.0}
-FACTORS: dict[str, Any] = {"keep": "rope_factors", "values": {"rope_factors": factors}}
 HYBRID = {  # what converters write for Granite 4 models that have no state-space layers
     "ssm.conv_kernel": 4, "ssm.state_size": 128, "ssm.group_count": 1, "ssm.inner_size": 512, "ssm.time_step_rank": 8,
     "expert_count": 0, "expert_used_count": 0, "expert_shared_feed_forward_length": 64,
     "attention.head_count_kv": [2, 2], "rope.scaling.finetuned": True, "deepstack_mapping": [-1, 1],
 }  # fmt: skip
-WINDOW = {key: value for key, value in UNREAD.items() if "window" in key}
 CASES = {
     **llama_like("granite", freqs=True, keys=GRANITE),
     "granite multipliers by default": Case("granite", keys={"logit_scale": 4.0}, drop=BIASES),
@@ -24,15 +18,4 @@ CASES = {
     "granite hybrid without state spaces": Case("granite", keys={**GRANITE, **HYBRID, **WINDOW}, drop=BIASES),
     "granite long factors": Case("granite", keys={**GRANITE, **LONGROPE}, context=512, **FACTORS),
     "granite short factors": Case("granite", keys={**GRANITE, **LONGROPE}, context=256, **FACTORS),
-    **llama_like("minicpm", freqs=True, keys=SCALED),
-    "minicpm multipliers by default": Case("minicpm", keys={"embedding_length": 512}, drop=BIASES),
-    "minicpm multipliers by default, three layers": Case(
-        "minicpm", keys={"embedding_length": 128, "block_count": 3}, drop=BIASES
-    ),
-    "minicpm multipliers of zero": Case("minicpm", keys=ZEROS, drop=BIASES),
-    "minicpm positions, unread keys": Case(
-        "minicpm", keys={**SCALED, **UNREAD, "rope.scaling.finetuned": False}, drop=BIASES
-    ),
-    "minicpm long factors": Case("minicpm", keys={**SCALED, **LONGROPE}, context=512, **FACTORS),
-    "minicpm short factors": Case("minicpm", keys={**SCALED, **LONGROPE}, context=256, **FACTORS),
 }

@@ -1,7 +1,7 @@
-"""Hunyuan (dense) and Maincoder."""
+"""Hunyuan, dense."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, LINEAR, UNREAD, YARN, llama_like
+from tests.support.arch_variants import BIASES, LINEAR, UNREAD, llama_like
 
 CASES = {
     **llama_like("hunyuan-dense"),
@@ -12,6 +12,4 @@ CASES = {
         keys={**UNREAD, "expert_count": 1, "expert_used_count": 1, "rope.dimension_sections": [8, 12, 12, 0]},
         drop=BIASES,
     ),
-    **llama_like("maincoder"),
-    "maincoder unread keys": Case("maincoder", keys={**UNREAD, **YARN}, drop=BIASES),
 }

@@ -1,9 +1,7 @@
 """MiniCPM 3."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.granite import FACTORS, SCALED
-from tests.support.arch_cases.llama import LONGROPE
-from tests.support.arch_cases.llama_kin import LINEAR, TUNED, UNREAD, YARN
+from tests.support.arch_variants import FACTORS, LINEAR, LONGROPE, SCALED, TIED, TUNED, UNREAD, YARN
 
 LATENT = {
     "embedding_length": 512, "attention.q_lora_rank": 256, "attention.kv_lora_rank": 256, "attention.key_length": 96,
@@ -15,7 +13,7 @@ SMALL = {
 }  # fmt: skip
 CASES = {
     "minicpm3 usual": Case("minicpm3", keys=LATENT),
-    "minicpm3 tied, three layers": Case("minicpm3", keys={**SMALL, "block_count": 3}, drop=[r"^output\.weight"]),
+    "minicpm3 tied, three layers": Case("minicpm3", keys={**SMALL, "block_count": 3}, drop=[TIED]),
     "minicpm3 wide values, narrow turn": Case(
         "minicpm3", keys={**SMALL, "attention.value_length": 72, "rope.dimension_count": 8}
     ),

@@ -1,7 +1,7 @@
 """Nanbeige."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, UNREAD, llama_like
+from tests.support.arch_variants import BIASES, UNREAD, llama_like
 
 LOOPS = {"num_loops": 3}
 CASES = {

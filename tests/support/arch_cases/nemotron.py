@@ -1,7 +1,7 @@
 """Nemotron."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import LINEAR, TUNED, UNREAD, YARN
+from tests.support.arch_variants import LINEAR, TUNED, UNREAD, YARN
 
 PARTIAL = {"rope.dimension_count": 32, "attention.layer_norm_rms_epsilon": 0.1}  # the other epsilon is not read
 OPTIONAL = (r"(attn_[qkv]|attn_output|ffn_up|ffn_down)\.bias",)

@@ -1,7 +1,7 @@
 """OLMo 1, 2 and 3."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, LINEAR, UNREAD, YARN, llama_like
+from tests.support.arch_variants import BIASES, LINEAR, TIED, UNREAD, YARN, llama_like
 
 CLIP = "attention.clamp_kqv"
 LOCAL = {"block_count": 5, "attention.sliding_window": 12}  # the fourth layer is global
@@ -9,7 +9,7 @@ CASES = {
     **llama_like("olmo", norm="layer", wide=False),
     "olmo clipped": Case("olmo", "layer", {CLIP: 0.6}, drop=BIASES),
     "olmo clipped, biases, fused": Case("olmo", "layer", {CLIP: 0.3}, fused=True),
-    "olmo clipped, tied": Case("olmo", "layer", {CLIP: 0.8}, drop=(r"^output\.weight",)),
+    "olmo clipped, tied": Case("olmo", "layer", {CLIP: 0.8}, drop=[TIED]),
     "olmo negative clip, unread keys": Case("olmo", "layer", {CLIP: -1.0, **UNREAD}, drop=BIASES),
     **llama_like("olmo2", tied=False, wide=False),
     "olmo2 local": Case("olmo2", keys=LOCAL, drop=BIASES),

@@ -1,7 +1,7 @@
 """OpenELM."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import LINEAR, TUNED, UNREAD, YARN
+from tests.support.arch_variants import LINEAR, TUNED, UNREAD, YARN
 
 HEAD = {"attention.key_length": 64, "attention.value_length": 64}
 GROWING = {

@@ -1,7 +1,7 @@
 """openPangu-Embedded."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import FREQS, llama_like
+from tests.support.arch_variants import FREQS, llama_like
 
 CASES = {
     **llama_like("pangu-embedded", drop=()),

@@ -1,5 +1,5 @@
 """PLaMo 1."""
 
-from tests.support.arch_cases.llama_kin import llama_like
+from tests.support.arch_variants import llama_like
 
 CASES = llama_like("plamo", tied=False, wide=False)

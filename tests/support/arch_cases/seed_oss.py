@@ -1,5 +1,5 @@
 """Seed-OSS."""
 
-from tests.support.arch_cases.llama_kin import llama_like
+from tests.support.arch_variants import llama_like
 
 CASES = llama_like("seed_oss")

@@ -1,7 +1,7 @@
-"""Baichuan, XVERSE, InternLM 2 and Orion."""
+"""Baichuan."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, LINEAR, YARN, llama_like
+from tests.support.arch_variants import BIASES, LINEAR, YARN, llama_like
 
 SMALL = {"embedding_length": 96, "feed_forward_length": 128, "attention.head_count": 6, "attention.head_count_kv": 3}
 CASES = {
@@ -11,7 +11,4 @@ CASES = {
     "baichuan with alibi, fused, biases": Case("baichuan", keys={"block_count": 40, **SMALL}, fused=True),
     "baichuan with alibi, rotary keys": Case("baichuan", keys={"block_count": 40, **SMALL, **YARN}, drop=BIASES),
     "baichuan of another size": Case("baichuan", keys={"block_count": 3, **LINEAR}, drop=BIASES),
-    **llama_like("xverse", tied=False, wide=False),
-    **llama_like("internlm2", tied=False, wide=False),
-    **llama_like("orion", norm="layer", tied=False, wide=False, drop=(r"attn_[qkv]\.bias",)),
 }

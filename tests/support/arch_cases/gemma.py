@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 
 from tests.support.any_arch import Case
-from tests.support.arch_cases.llama_kin import BIASES, LINEAR, TUNED, UNREAD, WIDE, YARN
+from tests.support.arch_variants import BIASES, LINEAR, TUNED, UNREAD, WIDE, YARN, Values
 
 UNREAD_CAPS = {"attn_logit_softcapping": 0.5, "final_logit_softcapping": 0.5}
 BITING = {
     "block_count": 3, "attention.sliding_window": 12, "attn_logit_softcapping": 1.5, "final_logit_softcapping": 1.2,
+    "attention.layer_norm_rms_epsilon": 0.5,  # matters behind large embeddings
 }  # fmt: skip
 NO_KEYS: dict[str, Any] = {"attention.sliding_window": None, "attn_logit_softcapping": None,
                            "final_logit_softcapping": None}  # fmt: skip
@@ -18,14 +19,14 @@ THIN = {
 }  # fmt: skip
 
 
-def large(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def large(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
     """Norm weights that make caps of 50 and 30 visible."""
     return rng.uniform(4, 7, shape)
 
 
-def small(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def small(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
     """Norm weights that hide how inexact ggml's GELU is."""
-    return rng.uniform(0.01, 0.02, shape)
+    return rng.uniform(0.002, 0.004, shape)
 
 
 def gelu_case(arch: str, keys: dict[str, Any], **options: Any) -> Case:
@@ -50,13 +51,20 @@ CASES = {
     "gemma2 yarn, partial": gelu_case("gemma2", {**BITING, **YARN, "rope.dimension_count": 32}, drop=BIASES),
     "gemma2 caps by default, unread scale": gelu_case(
         "gemma2",
-        {**BITING, **NO_KEYS, "attention.scale": 0.3},
+        {**BITING, **NO_KEYS, "attention.scale": 0.3, "attention.layer_norm_rms_epsilon": 0.01},
         drop=BIASES,
         values={r"blk\.\d\.attn_norm": large, "output_norm": large, "post_ffw_norm": small},
     ),
     "gemma2 window by default": gelu_case(
         "gemma2",
-        {**BITING, **THIN, "attention.sliding_window": None, "block_count": 1, "context_length": 4352},
+        {
+            **BITING,
+            **THIN,
+            "attention.head_count": 1,
+            "attention.sliding_window": None,
+            "block_count": 1,
+            "context_length": 4352,
+        },
         drop=BIASES,
         length=4200,
         context=4352,
