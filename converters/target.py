@@ -30,6 +30,7 @@ class Target:
     stack_projections: bool  # q, k, v as one product where their types allow: fewer kernels
     stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
     norms_heads: bool  # GroupQueryAttention norms q and k itself
+    checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
@@ -58,6 +59,7 @@ TARGETS: dict[str, Target] = {
         stack_projections=False,
         stack_gate_up=False,
         norms_heads=False,
+        checks_indices=True,
         context_cap=8192,
         operators="onnx",
         quant_format="qdq",
@@ -77,6 +79,7 @@ TARGETS: dict[str, Target] = {
         stack_projections=True,
         stack_gate_up=False,
         norms_heads=False,
+        checks_indices=True,
         context_cap=8192,
     ),
     "cuda": Target(
@@ -94,6 +97,7 @@ TARGETS: dict[str, Target] = {
         stack_projections=True,
         stack_gate_up=True,
         norms_heads=True,
+        checks_indices=False,
         context_cap=8192,
         provider_options=({"cuda": {"enable_cuda_graph": "1"}},),  # 2.7 times as fast in onnxruntime-genai
         session_options=(("enable_cuda_graph", "1"),),

@@ -8,22 +8,14 @@ from converters.graph.graph import Value
 
 
 def positions(c: GraphContext, inputs: SequenceInputs) -> Value:
-    """Position of each input token: int64 [batch, sequence].
+    """Position of each input token: int64 [batch, sequence]; those of padding mean nothing, but are in range."""
+    return c.shared("positions", lambda: c.operators.attention.positions(c, inputs))
 
-    The last token's position minus (sequence - 1, ..., 1, 0), a piece of a constant: only the shape of the ids is
-    looked at besides, so that a captured CUDA graph stays right when the sequence grows.
-    """
 
-    def make() -> Value:
-        g = c.graph
-        with g.scope("positions"):
-            limit = c.integer("position_limit", c.context_length - 1)
-            behind = g.op("Range", limit, c.integer("position_end", -1), c.integer("position_down", -1))
-            length = g.op("Slice", g.op("Shape", inputs.input_ids), g.ints(1), g.ints(2))
-            tail = g.op("Slice", behind, g.op("Neg", length), g.ints(c.context_length), g.ints(0))
-            return g.op("Sub", g.op("Unsqueeze", inputs.last_position, g.ints(1)), tail)
-
-    return c.shared("positions", make)
+def sequence_length(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """How many tokens a text has in this step, with padding: int64 [1]."""
+    g = c.graph
+    return g.op("Slice", g.op("Shape", inputs.input_ids), g.ints(1), g.ints(2))
 
 
 def alibi_slopes(heads: int, max_bias: float) -> npt.NDArray[np.float64]:

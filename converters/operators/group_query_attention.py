@@ -6,13 +6,14 @@ import numpy as np
 
 from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import MICROSOFT, Value
-from converters.graph.positions import alibi_slopes, positions
+from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.target import Target
 
 HEAD_DIM_STEP = 8  # channels of a head are a multiple of this
 ROPE_STEP = 16  # it turns multiples of so many channels only
 NORM_INPUTS_BEHIND = 5  # inputs of the operator between the rotary tables and the norms' weights
+LAST = 2**31 - 1  # the end of an axis
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
 
@@ -35,6 +36,21 @@ class GroupQueryAttention:
         """Where heads go into the operator as they are."""
         return stored_dim(heads) == heads.dim == heads.value_dim
 
+    def positions(self, c: GraphContext, inputs: SequenceInputs) -> Value:
+        """The last token's position minus (sequence - 1, ..., 1, 0); from 0 on where padding stands behind the text.
+
+        Of the ids only the shape is looked at, so that a captured CUDA graph stays right when the sequence grows.
+        """
+        g = c.graph
+        with g.scope("positions"):
+            limit = c.integer("position_limit", c.context_length - 1)
+            behind = g.op("Range", limit, c.integer("position_end", -1), c.integer("position_down", -1))
+            length = sequence_length(c, inputs)
+            tail = g.op("Slice", behind, g.op("Neg", length), g.ints(c.context_length), g.ints(0))
+            found = g.op("Sub", g.op("Unsqueeze", inputs.last_position, g.ints(1)), tail)
+            first = g.op("Slice", found, g.ints(0), g.ints(1), g.ints(1))
+            return g.op("Sub", found, g.op("Min", first, c.integer("position_first", 0)))
+
     def emit(
         self,
         c: GraphContext,
@@ -50,6 +66,11 @@ class GroupQueryAttention:
         if not self.takes_packed(heads):
             assert k is not None and v is not None
             q, k, v = _widened(c, q, k, v, heads, dim, inputs)
+        lengths = inputs.sequence_lengths
+        if c.target.checks_indices:
+            lengths = c.shared("checked lengths", lambda: _checked(c, inputs))
+        elif not c.states:
+            q = _poisoned(c, q, inputs)
         shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
@@ -61,7 +82,7 @@ class GroupQueryAttention:
             extra["qk_norm_epsilon"] = heads.norms.epsilon
             c.norms_heads = True
         y, *present = g.multi_op(
-            "GroupQueryAttention", q, k, v, *past, inputs.sequence_lengths, inputs.total_length, cos, sin, *norms,
+            "GroupQueryAttention", q, k, v, *past, lengths, inputs.total_length, cos, sin, *norms,
             domain=MICROSOFT, outputs=3,
             num_heads=heads.count, kv_num_heads=heads.kv_count, scale=heads.scale, softcap=heads.softcap,
             local_window_size=heads.window if heads.window is not None else -1,
@@ -74,6 +95,32 @@ class GroupQueryAttention:
         split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
         cut = g.op("Slice", split, g.ints(0), g.ints(heads.value_dim), g.ints(3))
         return _flat(c, cut, heads.count * heads.value_dim)
+
+
+def _checked(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """The lengths; or an error where padding is that the operator does not know of.
+
+    It takes the first columns of a row for its text. Padding may stand behind the prompt, where the following tokens
+    take its place; not before it, and not in a later step.
+    """
+    g, one = c.graph, c.integer("position_step", 1)
+    with g.scope("mask"):
+        length = sequence_length(c, inputs)
+        own = g.op("ReduceMin", g.op("Slice", inputs.mask, g.op("Neg", length), g.ints(LAST), g.ints(1)), keepdims=0)
+        at_start = g.op("Equal", g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2)), length)
+        first = g.op("ReduceMin", g.op("Gather", inputs.mask, c.integer("position_first", 0), axis=1), keepdims=0)
+        index = g.op("Sub", one, g.op("Mul", first, g.op("Where", at_start, one, own)))
+        rows = g.op("Unsqueeze", inputs.sequence_lengths, g.ints(0))
+        found = g.op("Gather", rows, index, axis=0, name="padding_must_stand_behind_the_prompt")
+        return g.op("Reshape", found, g.ints(-1))
+
+
+def _poisoned(c: GraphContext, q: Value, inputs: SequenceInputs) -> Value:
+    """q, but no numbers in rows that begin with padding: where no kernel can stop a run, logits must not look right."""
+    g = c.graph
+    with g.scope("mask"):
+        first = g.op("Gather", inputs.mask, g.ints(0), axis=1, name="no_numbers_where_padding_stands_first")
+        return g.op("Div", q, g.op("Unsqueeze", g.cast(first, c.target.dtype), g.ints(2)))
 
 
 def stored_dim(heads: Heads) -> int:

@@ -2,12 +2,13 @@
 
 from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import Value
-from converters.graph.positions import alibi_slopes, positions
+from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.target import Target
 
 BLOCKED = -1e4  # added to the score of a position that must not be seen; float16 holds it
 BOOL = 9  # TensorProto's number
+LAST = 2**31 - 1  # the end of an axis
 
 
 class OnnxAttention:
@@ -24,6 +25,11 @@ class OnnxAttention:
     def takes_packed(self, heads: Heads) -> bool:
         """Never."""
         return False
+
+    def positions(self, c: GraphContext, inputs: SequenceInputs) -> Value:
+        """The number of tokens before each, whatever padding stands between."""
+        with c.graph.scope("positions"):
+            return _of_step(c, _counted(c, inputs), inputs, axis=1)
 
     def emit(
         self,
@@ -53,27 +59,57 @@ class OnnxAttention:
 
 
 def _mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
-    """What is added to the scores: float [batch, 1 or heads, sequence, total]."""
+    """What is added to the scores: float [batch, 1 or heads, sequence, total].
+
+    States keep what stands in the mask's columns, padding too: earlier is what stands before in these, near is what
+    lies few tokens back.
+    """
     g, kind = c.graph, c.target.dtype
     with g.scope("mask"):
-        limit = c.integer("position_count", c.context_length)
-        zero, one = c.integer("position_first", 0), c.integer("position_step", 1)
-        total = g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
-        keys = g.op("Slice", g.op("Range", zero, limit, one), g.ints(0), total, g.ints(0))
-        queries = g.op("Unsqueeze", positions(c, inputs), g.ints(1, 3))
-        behind = g.op("Sub", queries, keys)  # [batch, 1, sequence, total]: how far back a key lies
-        seen = g.op("And", g.op("GreaterOrEqual", behind, zero), _present(c, inputs))
-        if heads.window is not None:
-            near = g.op("Less", behind, c.integer(f"window_{heads.window}", heads.window))
-            seen = g.op("And", seen, near)
+        columns = c.shared("columns", lambda: _columns(c, inputs))
+        queries = g.op("Unsqueeze", _of_step(c, columns, inputs, axis=0), g.ints(1))
+        present = g.op("Unsqueeze", g.op("Cast", inputs.mask, to=BOOL), g.ints(1, 2))
+        seen = g.op("And", g.op("GreaterOrEqual", queries, columns), present)
         nothing = c.number("zero", 0.0)
+        if heads.window is not None or heads.max_alibi_bias:
+            back = g.op(
+                "Sub",
+                g.op("Unsqueeze", positions(c, inputs), g.ints(1, 3)),
+                g.op("Unsqueeze", _counted(c, inputs), g.ints(1, 2)),
+            )  # [batch, 1, sequence, total]: how many tokens back a key lies
+        if heads.window is not None:
+            near = g.op("Less", back, c.integer(f"window_{heads.window}", heads.window))
+            seen = g.op("And", seen, near)
         if heads.max_alibi_bias:
             slopes = -alibi_slopes(heads.count, heads.max_alibi_bias).reshape(1, -1, 1, 1)
             rows = g.constant(f"alibi_{heads.count}_{heads.max_alibi_bias:g}", slopes.astype(kind))
-            nothing = g.op("Mul", g.cast(behind, kind), rows)
+            nothing = g.op("Mul", g.cast(back, kind), rows)
         return g.op("Where", seen, nothing, c.number("blocked", BLOCKED))
 
 
-def _present(c: GraphContext, inputs: SequenceInputs) -> Value:
-    """Which positions hold a token: bool [batch, 1, 1, total]."""
-    return c.graph.op("Unsqueeze", c.graph.op("Cast", inputs.mask, to=BOOL), c.graph.ints(1, 2))
+def _columns(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """Numbers of the mask's columns: int64 [total]."""
+    g = c.graph
+    limit = c.integer("position_count", c.context_length)
+    total = g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
+    every = g.op("Range", c.integer("position_first", 0), limit, c.integer("position_step", 1))
+    return g.op("Slice", every, g.ints(0), total, g.ints(0))
+
+
+def _counted(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """How many tokens stand before each column of the mask, wherever padding stands: int64 [batch, total]."""
+
+    def make() -> Value:
+        g = c.graph
+        with g.scope("positions"):
+            counted = g.op("CumSum", inputs.mask, c.integer("mask_axis", 1))
+            return g.op("Max", g.op("Sub", counted, c.integer("position_step", 1)), c.integer("position_first", 0))
+
+    return c.shared("counted", make)
+
+
+def _of_step(c: GraphContext, columns: Value, inputs: SequenceInputs, axis: int) -> Value:
+    """The last columns: those of the step's tokens."""
+    g = c.graph
+    length = c.shared("sequence_length", lambda: sequence_length(c, inputs))
+    return g.op("Slice", columns, g.op("Neg", length), g.ints(LAST), g.ints(axis))
