@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from converters.folder import configs as genai
+from converters.folder import configs
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.source_file import SourceFile
@@ -49,9 +49,9 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         hashing = pool.submit(plan.source.provenance)
         tokens = plan.source.tokenizer()
         write_tokenizer(work, tokens)
-        write_json(work / "genai_config.json", genai.genai_config(plan, tokens))
-        write_json(work / "config.json", genai.hugging_face_config(plan, tokens))
-        write_json(work / "generation_config.json", genai.generation_config(tokens))
+        write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
+        write_json(work / "config.json", configs.hugging_face_config(plan, tokens))
+        write_json(work / "generation_config.json", configs.generation_config(tokens))
         parts = hashing.result()
         _write_model(plan, work, parts[0].sha256, on_tensor)
         _recall_roundings(plan)
