@@ -69,8 +69,6 @@ class GroupQueryAttention:
         lengths = inputs.sequence_lengths
         if c.target.checks_indices:
             lengths = c.shared("checked lengths", lambda: _checked(c, inputs))
-        elif not c.states:
-            q = _poisoned(c, q, inputs)
         shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
@@ -90,6 +88,10 @@ class GroupQueryAttention:
         )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
+        if (
+            not c.target.checks_indices and states[0].index == 0
+        ):  # into the residual stream, from where nothing removes it
+            y = _poisoned(c, y, inputs)
         if dim == heads.value_dim:
             return y
         split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
@@ -115,12 +117,12 @@ def _checked(c: GraphContext, inputs: SequenceInputs) -> Value:
         return g.op("Reshape", found, g.ints(-1))
 
 
-def _poisoned(c: GraphContext, q: Value, inputs: SequenceInputs) -> Value:
-    """q, but no numbers in rows that begin with padding: where no kernel can stop a run, logits must not look right."""
+def _poisoned(c: GraphContext, y: Value, inputs: SequenceInputs) -> Value:
+    """y, but no numbers in rows that begin with padding: where no kernel can stop a run, logits must not look right."""
     g = c.graph
     with g.scope("mask"):
         first = g.op("Gather", inputs.mask, g.ints(0), axis=1, name="no_numbers_where_padding_stands_first")
-        return g.op("Div", q, g.op("Unsqueeze", g.cast(first, c.target.dtype), g.ints(2)))
+        return g.op("Div", y, g.op("Unsqueeze", g.cast(first, c.target.dtype), g.ints(2)))
 
 
 def stored_dim(heads: Heads) -> int:
