@@ -20,7 +20,7 @@ Input = Annotated[
 Folder = Annotated[Path, typer.Argument(help="A folder that `mobius convert` wrote.", show_default=False)]
 NewFolder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing model folder.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model folder of which mobius wrote every file.")]
 Ep = Annotated[
     str | None,
     typer.Option(

@@ -5,17 +5,23 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from converters.folder.manifest import MANIFEST
+from converters.folder.manifest import FORMAT, MANIFEST
 from repack.errors import InputError, MobiusError
 
 MODEL, DATA = "model.onnx", "model.onnx_data"
 OnTensor = Callable[[str, int], None]  # name of a stored weight, bytes
 SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
+# What a conversion can write: the names that may be lost with a folder whose own list cannot be read.
+WRITTEN = frozenset({
+    MODEL, DATA, MANIFEST, "genai_config.json", "config.json", "generation_config.json", "tokenizer.json",
+    "tokenizer_config.json", "chat_template.jinja",
+})  # fmt: skip
+WRITTEN_TEMPLATES = "additional_chat_templates"  # a folder of them
 
 
 @contextmanager
@@ -39,7 +45,7 @@ def new_folder(destination: Path, force: bool, weight_bytes: int) -> Iterator[Pa
         work.mkdir()
         yield work
         _sync(work)
-        _move_into_place(work, destination)
+        _move_into_place(work, destination, force)
     except OSError as error:
         if error.errno in (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG):  # None: numpy wrote only a part
             raise _no_space(destination, needed, shutil.disk_usage(destination.parent).free) from error
@@ -50,18 +56,85 @@ def new_folder(destination: Path, force: bool, weight_bytes: int) -> Iterator[Pa
         shutil.rmtree(work, ignore_errors=True)
 
 
-def check_destination(destination: Path, force: bool) -> None:
-    """Refuse to replace anything but an empty folder or, with `force`, a model folder of ours."""
+def check_destination(destination: Path, force: bool, sources: Sequence[Path] = ()) -> None:
+    """Refuse to replace anything but an empty folder or, with `force`, a model folder of which we wrote every file.
+
+    Args:
+        destination: the folder to write.
+        force: it may be replaced.
+        sources: files that the conversion reads; none of them may be lost with the old folder.
+
+    Raises:
+        InputError: it may not be replaced; the message says why, and nothing was touched.
+    """
     if not destination.exists() and not destination.is_symlink():
         return
     if not destination.is_dir():
         raise InputError(f"{destination} exists and is not a folder", "choose another folder with -o")
-    if not any(destination.iterdir()):
-        return
-    if not (destination / MANIFEST).exists():
-        raise InputError(f"{destination} exists and is not a folder that mobius wrote", "choose another folder with -o")
+    try:
+        if not any(destination.iterdir()):
+            return
+        if not (destination / MANIFEST).exists():
+            raise InputError(
+                f"{destination} exists and is not a folder that mobius wrote", "choose another folder with -o"
+            )
+        _check_contents(destination, sources)
+    except OSError as error:
+        raise InputError(
+            f"cannot read what is in {destination}: {error.strerror or error}", "choose another folder with -o"
+        ) from error
     if not force:
         raise InputError(f"{destination} exists", "pass --force to replace it, or choose another folder with -o")
+
+
+def _check_contents(folder: Path, sources: Sequence[Path]) -> None:
+    """Refuse if replacing a folder of ours would lose what is not ours."""
+    names = _names_in(folder)
+    for source in sources:
+        for name in names:
+            if (folder / name).exists() and source.samefile(folder / name):
+                raise InputError(
+                    f"{source} is in {folder}, which would be replaced",
+                    "choose another folder with -o, or move the file",
+                )
+    ours = _names_written(folder)
+    foreign = [name for name in names if not (name in ours if ours else _is_a_name_of_ours(name))]
+    if foreign:
+        more = f" and {len(foreign) - 3} more" if len(foreign) > 3 else ""
+        raise InputError(
+            f"{folder} cannot be replaced: mobius did not write {', '.join(foreign[:3])}{more} in it",
+            "move them elsewhere, or choose another folder with -o",
+        )
+
+
+def _names_in(folder: Path) -> list[str]:
+    """Everything but folders, by its path inside; a link is no folder, whatever it points to."""
+
+    def stop(error: OSError) -> None:
+        raise error
+
+    found = []
+    for base, folders, files in os.walk(folder, onerror=stop):
+        links = [name for name in folders if (Path(base) / name).is_symlink()]
+        found += [(Path(base) / name).relative_to(folder).as_posix() for name in (*files, *links)]
+    return sorted(found)
+
+
+def _names_written(folder: Path) -> set[str]:
+    """What the folder's manifest says that we wrote; empty if it cannot be read, or not by this version."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError):
+        return set()
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        return set()
+    files = manifest.get("files")
+    return {MANIFEST, *files} if isinstance(files, dict) else set()
+
+
+def _is_a_name_of_ours(name: str) -> bool:
+    path = PurePosixPath(name)
+    return name in WRITTEN or (str(path.parent) == WRITTEN_TEMPLATES and path.suffix == ".jinja")
 
 
 def _no_space(destination: Path, needed: int, free: int) -> MobiusError:
@@ -83,21 +156,24 @@ def _sync(folder: Path) -> None:
             os.fsync(file.fileno())
 
 
-def _move_into_place(work: Path, destination: Path) -> None:
+def _move_into_place(work: Path, destination: Path, force: bool) -> None:
     """Rename; an old folder steps aside first and comes back if the new one cannot be put in place."""
     if not destination.exists():
         work.rename(destination)
         return
+    check_destination(destination, force)  # again: a conversion takes long enough to put something there
     aside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.old-", dir=destination.parent))
     old = aside / "old"
-    destination.rename(old)
     try:
+        destination.rename(old)
         work.rename(destination)
-    except OSError:
-        old.rename(destination)
+    except BaseException:  # an interrupt too
+        if old.exists() and not destination.exists():
+            old.rename(destination)
+        with suppress(OSError):
+            aside.rmdir()  # not its contents: what could not be put back stays there
         raise
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

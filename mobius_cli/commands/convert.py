@@ -1,11 +1,15 @@
 """`mobius convert`: run the pipeline and say what came of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from converters.folder.writer import DATA, MODEL, check_destination
+from converters.folder.writer import DATA, MODEL, check_destination, files_in
 from converters.pipeline import Result, convert
 from converters.plan import make_plan
+from converters.sources.gguf.file import GgufFile
+from converters.sources.onnx_folder.folder import OnnxFolder
 from converters.sources.open import open_source
+from converters.sources.source import Source
 from converters.target import choose_target
 from converters.tokenizer.stored import TOKENIZER
 from mobius_cli.output import Output, megabytes, rounding_lines
@@ -37,8 +41,9 @@ def convert_model(
         quant_format=quant_format,
     )  # fmt: skip
     destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")
-    check_destination(destination, force)
+    check_destination(destination, force, (model,) if model.is_file() else ())  # at once; below, with all of its parts
     with open_source(model) as source:
+        check_destination(destination, force, _files_of(source, destination))
         plan = make_plan(source, target, context_length)
         with output.progress("writing", plan.data_bytes) as advance:
             result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
@@ -56,6 +61,15 @@ def convert_model(
                 "warnings": list(result.warnings),
             }
         )
+
+
+def _files_of(source: Source, destination: Path) -> Sequence[Path]:
+    """Files that must outlive the old folder; not those of a folder rewritten onto itself, mapped until then."""
+    if isinstance(source, GgufFile):
+        return source.shards
+    if not isinstance(source, OnnxFolder) or (destination.exists() and source.folder.samefile(destination)):
+        return ()
+    return files_in(source.folder)
 
 
 def _summarize(result: Result, output: Output, target: str, storage: str) -> None:

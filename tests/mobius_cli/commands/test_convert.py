@@ -17,6 +17,7 @@ import onnx
 import pytest
 
 from tests.support.cli import contents, mobius
+from tests.support.split import write_split
 from tests.support.tiny import write_tiny
 
 FILES = {
@@ -112,19 +113,7 @@ def test_existing_folders(tiny: Path, tmp_path: Path) -> None:
 
 
 def test_split_files_convert_to_the_same_model(tiny: Path, tmp_path: Path) -> None:
-    reader = gguf.GGUFReader(tiny)
-    writer = gguf.GGUFWriter(tmp_path / "split.gguf", "llama", split_max_tensors=7)
-    for key, value in reader.fields.items():
-        if not key.startswith("GGUF.") and key != "general.architecture":
-            kinds = value.types
-            writer.add_key_value(key, value.contents(), kinds[0], kinds[-1] if len(kinds) > 1 else None)
-    for tensor in reader.tensors:
-        writer.add_tensor(tensor.name, tensor.data, raw_dtype=tensor.tensor_type)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    parts = sorted(tmp_path.glob("split-*.gguf"))
+    parts = write_split(tiny, tmp_path / "split.gguf", 7)
     assert len(parts) == 3
     assert mobius("convert", tiny, "-o", tmp_path / "whole").exit_code == 0
     for index, part in enumerate(parts):
