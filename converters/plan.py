@@ -14,7 +14,7 @@ from converters.spec import ModelSpec
 from converters.target import Target
 from converters.weights.records import Rounding, sum_roundings
 from converters.weights.weights import Weights
-from repack.errors import MobiusError
+from repack.errors import InputError, MobiusError
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,13 @@ def choose_context(spec: ModelSpec, target: Target, asked: int | None) -> int:
     """The context that tables and cache are made for.
 
     Raises:
-        MobiusError: more than the model was trained for, or less than one token.
+        InputError: more than the model was trained for, or less than one token.
     """
     if asked is None:
         return min(spec.context_length, target.context_cap)
     if not 1 <= asked <= spec.context_length:
-        raise MobiusError(f"--context-length {asked} is not within 1 and the model's {spec.context_length}",
-                          "choose a smaller one, or leave it out")  # fmt: skip
+        raise InputError(f"--context-length {asked} is not within 1 and the model's {spec.context_length}",
+                         "choose a smaller one, or leave it out")  # fmt: skip
     return asked
 
 

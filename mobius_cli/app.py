@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from mobius_cli import options as opt
+from mobius_cli.command_line import Commands
 from mobius_cli.commands.bench import options as of_bench
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
@@ -14,6 +15,7 @@ from mobius_cli.output import Output
 
 app = typer.Typer(
     name="mobius",
+    cls=Commands,
     help="GGUF models to ONNX: the same weights, about the same size, proved against llama.cpp.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -110,6 +112,10 @@ def run(
     """Generate text with a converted folder, greedily, as it comes."""
     from mobius_cli.commands.run import Request, run_prompt
 
+    for option, value in (("--chat-template", template), ("--system", system)):
+        if raw and value is not None:
+            raise typer.BadParameter(f"--raw and {option} contradict each other")
+
     run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads), Output(as_json))
 
 
@@ -152,10 +158,11 @@ def bench(
     generate: of_bench.Generates = "128",
     depth: of_bench.Depths = "0",
     repeat: of_bench.Repeat = 5,
-    output: of_bench.Form = "md",
+    output: of_bench.Form = None,
     llama_server: of_bench.LlamaServer = None,
     ep: opt.FolderEp = None,
     threads: of_bench.Threads = 2,
+    as_json: opt.Json = False,
 ) -> None:
     """Measure prompt and generation speed, in llama-bench's columns, engines in alternation."""
     from mobius_cli.commands.bench.rows import all_tests
@@ -163,11 +170,13 @@ def bench(
     tests = all_tests(opt.numbers(prompt), opt.numbers(generate), opt.numbers(depth))
     if not tests:
         raise typer.BadParameter("nothing to measure: give -p or -n")
+    if as_json and output is not None:
+        raise typer.BadParameter("--json and --output contradict each other")
     from mobius_cli.commands.bench.bench import bench_folder
 
     bench_folder(
-        folder, gguf, Output(), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
-        form=output,
+        folder, gguf, Output(as_json), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
+        form=output or "md",
     )  # fmt: skip
 
 

@@ -4,9 +4,12 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from converters.target import Target
 
 Inspected = Annotated[
     Path,
@@ -126,6 +129,21 @@ def like(command: Command, **changed: Any) -> Callable[[Command], Command]:
         return function
 
     return decorated
+
+
+def wanted_target(ep: str | None, **choices: Any) -> "Target":
+    """As `converters.target.choose_target`: what it refuses here was said by the user's options, not by a model.
+
+    Raises:
+        InputError: a name that is not known, or options that contradict each other.
+    """
+    from converters.target import choose_target
+    from repack.errors import InputError, MobiusError
+
+    try:
+        return choose_target(ep, **choices)
+    except MobiusError as error:
+        raise InputError(error.message, error.hint) from None
 
 
 def numbers(text: str) -> list[int]:

@@ -10,8 +10,8 @@ from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.folder import OnnxFolder
 from converters.sources.open import open_source
 from converters.sources.source import Source
-from converters.target import choose_target
 from converters.tokenizer.stored import TOKENIZER
+from mobius_cli.options import wanted_target
 from mobius_cli.output import Output, megabytes, rounding_lines
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
@@ -36,7 +36,7 @@ def convert_model(
     Raises:
         MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
     """
-    target = choose_target(
+    target = wanted_target(
         ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
         quant_format=quant_format,
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """`mobius list`: tables from the code's own registries."""
 
 import json
+import re
 
 from mobius_cli.output import Output
 
@@ -80,4 +81,9 @@ def list_table(what: str, output: Output) -> None:
     """Print one table, or as JSON {what: [row, ...]}."""
     rows = TABLES[what]()
     output.table(list(rows[0]), [list(row.values()) for row in rows])
-    output.result({what: rows})
+    output.result({what: [{_snake_case(name): cell for name, cell in row.items()} for row in rows]})
+
+
+def _snake_case(head: str) -> str:
+    """The head of a column as a key: "time, one token" is time_one_token."""
+    return re.sub("[^a-z0-9]+", "_", head.lower())

@@ -8,7 +8,7 @@ from mobius_cli.options import given_text
 from mobius_cli.output import Output
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.text import TextCodec
-from repack.errors import MobiusError
+from repack.errors import InputError, MobiusError
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def run_prompt(request: Request, output: Output) -> None:
     codec = TextCodec(request.folder)
     ids = _prompt_ids(request, codec)
     if not ids:
-        raise MobiusError("the prompt is empty", "say something with -p")
+        raise InputError("the prompt is empty", "say something with -p")
     model = OnnxModel(request.folder, ep=request.ep, threads=request.threads, last_logits=True)
     stream, text = codec.stream(), ""
     answer: list[int] = []

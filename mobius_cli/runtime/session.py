@@ -76,7 +76,7 @@ class OnnxModel:
         """Up to `limit` tokens after `ids`, most likely first; ends after a stop id, which is yielded."""
         total = min(len(ids) + limit, self.context_length)
         if len(ids) >= self.context_length:
-            raise MobiusError(
+            raise InputError(
                 f"the prompt has {len(ids)} tokens, the model was converted for {self.context_length}",
                 "convert with a larger --context-length",
             )
@@ -100,7 +100,7 @@ class OnnxModel:
     def start(self, length: int) -> Decoding:
         """A new sequence with room for `length` positions."""
         if length > self.context_length:
-            raise MobiusError(
+            raise InputError(
                 f"{length} tokens do not fit the {self.context_length} that the model was converted for",
                 "convert with a larger --context-length",
             )
@@ -113,7 +113,7 @@ class OnnxModel:
 
 def _target(ep: str) -> Target:
     if ep not in TARGETS:
-        raise MobiusError(f"unknown execution provider {ep!r}", f"choose one of: {', '.join(TARGETS)}")
+        raise InputError(f"unknown execution provider {ep!r}", f"choose one of: {', '.join(TARGETS)}")
     wanted = TARGETS[ep].provider
     if wanted not in ort.get_available_providers():
         raise MobiusError(f"this onnxruntime has no {wanted}", "install mobius-cli[gpu] for GPUs, [cpu] for CPUs")
@@ -123,7 +123,7 @@ def _target(ep: str) -> Target:
 def _check_heads(manifest: Manifest, target: Target) -> None:
     """ONNX Runtime's CPU kernel of GroupQueryAttention has no norms of q and k."""
     if manifest.target.norms_heads and not target.norms_heads:
-        raise MobiusError(
+        raise InputError(
             f"this folder was made for {manifest.target.name}, whose attention operator norms q and k itself",
             f"convert the model again with --ep {target.name}",
         )

@@ -11,17 +11,18 @@ from typing import Any
 
 from converters.folder.manifest import read_manifest
 from converters.folder.writer import DATA
-from converters.target import Target, choose_target
+from converters.target import Target
 from mobius_cli.commands.bench.chart import picture
 from mobius_cli.commands.bench.engine import LlamaCppEngine, open_llama_cpp
 from mobius_cli.commands.bench.memory import DeviceMemory, peak_host_mb
 from mobius_cli.commands.bench.page import page
-from mobius_cli.commands.bench.rows import NOISY, Row, Workload
+from mobius_cli.commands.bench.rows import NOISY, Row, Workload, report
 from mobius_cli.commands.bench.table import as_csv, as_json, as_jsonl, markdown
 from mobius_cli.commands.bench.timed_test import PASS, TimedTest
+from mobius_cli.options import wanted_target
 from mobius_cli.output import Advance, Output
 from mobius_cli.runtime.session import OnnxModel
-from repack.errors import InputError, MobiusError
+from repack.errors import InputError
 
 FORMATS = {"md": markdown, "csv": as_csv, "json": as_json, "jsonl": as_jsonl, "html": page, "svg": picture}
 
@@ -41,12 +42,14 @@ def bench_folder(
     """Run every test `repeat` times after one warm-up, engines in alternation, and print the rows.
 
     Raises:
-        InputError: `form` is none of FORMATS, or the folder cannot be read.
-        MobiusError: a test does not fit the context, or llama.cpp cannot run the file.
+        InputError: the folder or the file cannot be read, `form` is none of FORMATS, a test does not fit the context.
+        MobiusError: llama.cpp cannot run the file.
     """
     if form not in FORMATS:
         raise InputError(f"-o {form!r} is not known", f"choose one of: {', '.join(FORMATS)}")
-    target = choose_target(ep or read_manifest(folder).target.name)
+    if gguf is not None and not gguf.is_file():
+        raise InputError(f"{gguf}: no such file", "check the path of --gguf")
+    target = wanted_target(ep or read_manifest(folder).target.name)
     on_gpu = target.device != "cpu"
     device = DeviceMemory(wanted=on_gpu)
     begin = time.perf_counter()
@@ -54,8 +57,8 @@ def bench_folder(
     load_s = time.perf_counter() - begin
     longest = max(test.length for test in tests)
     if longest > model.context_length:
-        raise MobiusError(f"a test needs {longest} tokens, the model was converted for {model.context_length}",
-                          "choose smaller -p, -n and -d, or convert with a larger --context-length")  # fmt: skip
+        raise InputError(f"a test needs {longest} tokens, the model was converted for {model.context_length}",
+                         "choose smaller -p, -n and -d, or convert with a larger --context-length")  # fmt: skip
     vocab = model.manifest.vocab
     rows = [Row(test) for test in tests]
     with ExitStack() as stack:
@@ -73,7 +76,9 @@ def bench_folder(
     for row in rows:
         for who in row.noisy:
             output.warning(f"{row.test.name}: {who} varies by more than {NOISY:.0%}; the machine is not quiet")
-    output.data(FORMATS[form](rows, {**_facts(model, target, threads), "gpu_info": gpu_info, **about, **measured}))
+    facts = {**_facts(model, target, threads), "gpu_info": gpu_info, **about, **measured}
+    output.data(FORMATS[form](rows, facts))
+    output.result(report(rows, facts))
 
 
 def measure(

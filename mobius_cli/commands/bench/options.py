@@ -29,8 +29,13 @@ Generates = Annotated[str, typer.Option("-n", "--n-gen", help="Numbers of tokens
 Depths = Annotated[str, typer.Option("-d", "--n-depth", help="Tokens in the cache before a test, by comma.")]
 Repeat = Annotated[int, typer.Option("-r", "--repetitions", min=1, help="Samples per test, after a warm-up.")]
 Form = Annotated[
-    str,
-    typer.Option("-o", "--output", help="md, csv, json or jsonl; html: a page that stands alone; svg: its picture."),
+    str | None,
+    typer.Option(
+        "-o",
+        "--output",
+        help="md, csv, json (an array, as llama-bench's) or jsonl; html: a page that stands alone; svg: its picture.",
+        show_default="md",
+    ),
 ]
 LlamaServer = Annotated[
     str | None,

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from converters.folder.manifest import MANIFEST
+from mobius_cli.options import wanted_target
 from mobius_cli.output import Output
 from repack.errors import InputError
 
@@ -23,14 +24,12 @@ def inspect_model(model: Path, choices: Choices, output: Output, *, every_tensor
     """Print what a file or a folder is; returns whether it can be converted.
 
     Raises:
-        InputError: it is missing, damaged, or neither; or a folder is asked what it would become.
-        MobiusError: choices that make no target.
+        InputError: it is missing, damaged, or neither; a folder is asked what it would become; no such target.
     """
     if not _is_model_folder(model):
-        from converters.target import choose_target
         from mobius_cli.commands.inspect.file import inspect_file
 
-        target = choose_target(**{**asdict(choices), "storage": choices.storage or "fast"})
+        target = wanted_target(**{**asdict(choices), "storage": choices.storage or "fast"})
         return inspect_file(model, target, output, every_tensor=every_tensor)
     from mobius_cli.commands.inspect.folder import inspect_folder
 

@@ -47,7 +47,8 @@ def print_report(
     output.result(
         {
             "folder": str(folder), "llama_cpp": reference.build, "exact": reference.settings.exact,
-            "verdict": "diverged" if "diverged" in worst else worst[0], **counts,
+            "verdict": "diverged" if "diverged" in worst else worst[0],
+            **{kind.replace("-", "_"): count for kind, count in counts.items()},
             "prompts": [
                 {"text": p.text, **_as_dict(v, noise)}
                 for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True)

@@ -4,6 +4,7 @@ same tokens, and every step is judged. With `--text` both score a text instead, 
 
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from mobius_cli.judging.float16_noise import float16_noise
 from mobius_cli.judging.probes import Probe, differing, first_difference
 from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
+from mobius_cli.options import wanted_target
 from mobius_cli.output import Output
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import InputError, MobiusError
@@ -63,6 +65,7 @@ def verify_folder(request: Request, output: Output) -> bool:
         MobiusError: they do not belong together, or llama.cpp cannot run the file.
     """
     manifest = read_manifest(request.folder)
+    _check(request)
     codec = TextCodec(request.folder)
     if request.reference is not None:
         reference = _saved_reference(request, manifest)
@@ -84,6 +87,16 @@ def verify_folder(request: Request, output: Output) -> bool:
     print_report(request.folder, reference, differences, verdicts, noises, score, codec, output)
     equal = not differences and (score is None or score.verdict != "diverged")
     return equal and all(v.kind != "diverged" for v in verdicts)
+
+
+def _check(request: Request) -> None:
+    """Refuse, before llama.cpp works for it, what cannot succeed at the end."""
+    if request.ep is not None:
+        wanted_target(request.ep)
+    path = request.write_reference
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
+        raise InputError(f"{path}: cannot write it ({reason})", "give --write-reference the name of a file")
 
 
 def _saved_reference(request: Request, manifest: Manifest) -> Reference:
@@ -113,6 +126,7 @@ def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: O
     with GgufFile.open(request.gguf) as source, ExitStack() as stack:
         manifest.require_source(source.shards)
         lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
+        _check_lengths(lengths, manifest.target.context_length)
         context = max(lengths) + 8
         server = stack.enter_context(_server(request, source, context, stack, output))
         for prompt, prompt_ids in zip(prompts, ids, strict=True):
@@ -133,6 +147,14 @@ def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: O
             prompts=answers,
             probes=probes,
             text=None if text is None else ask_llama(server, text, output),
+        )
+
+
+def _check_lengths(lengths: Sequence[int], context: int) -> None:
+    if max(lengths) > context:
+        raise InputError(
+            f"a prompt with its answer needs {max(lengths)} tokens, the model was converted for {context}",
+            "choose smaller -n or prompts, or convert with a larger --context-length",
         )
 
 

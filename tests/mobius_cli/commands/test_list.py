@@ -23,10 +23,10 @@ def test_list_of_nothing() -> None:
 
 def test_quants_say_what_a_folder_costs() -> None:
     rows = {r["type"]: r for r in json.loads(mobius("list", "quants", "--json").stdout)["quants"]}
-    assert rows["Q4_K"]["bits in file"] == "4.5"
+    assert rows["Q4_K"]["bits_in_file"] == "4.5"
     assert rows["Q4_K"]["fast"] == "6"
     assert rows["Q4_K"]["small"] == "4.625"
-    assert all(float(r["small"]) <= 1.03 * float(r["bits in file"]) for r in rows.values())
+    assert all(float(r["small"]) <= 1.03 * float(r["bits_in_file"]) for r in rows.values())
 
 
 def test_architectures_are_those_with_a_proof() -> None:

@@ -61,6 +61,17 @@ def test_json(folder: Path) -> None:
         assert row["model_size"] == (folder / "model.onnx_data").stat().st_size
 
 
+def test_json_as_every_command_has_it(folder: Path) -> None:
+    """One object, with the facts once; the array of -o json has them in every row."""
+    done = mobius("bench", folder, *SMALL, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [test["n_prompt"] for test in found["tests"]] == [8, 20, 8, 20, 0, 0]
+    row = json.loads(mobius("bench", folder, *SMALL, "-o", "json").stdout)[0]
+    assert (found.keys() - {"tests"}) | found["tests"][0].keys() == row.keys()
+    assert found["n_threads"] == 1
+
+
 def test_other_formats(folder: Path) -> None:
     small = ("-p", "8", "-n", "3", "-r", "1", "-t", "1")
     lines = mobius("bench", folder, *small, "-o", "jsonl").stdout.splitlines()
@@ -90,12 +101,14 @@ def test_beside_llama_bench(folder: Path, tmp_path: Path) -> None:
     server = program(tmp_path, "sys.exit(1)")
     theirs = program(tmp_path, SPEEDS, "llama-bench")
     arguments = ("-p", "8", "-n", "3", "-d", "5", "-r", "2", "-t", "1")
-    done = mobius("bench", folder, "--gguf", "x.gguf", "--llama-server", server, *arguments, "-o", "json")
+    done = mobius(
+        "bench", folder, "--gguf", folder.parent / "tiny.gguf", "--llama-server", server, *arguments, "-o", "json"
+    )
     assert done.exit_code == 0, done.stderr
     rows = json.loads(done.stdout)
     assert [row["llama_cpp_samples_ts"] for row in rows] == [[0.25, 0.25]] * 2
     assert {(row["llama_cpp"], row["llama_cpp_engine"]) for row in rows} == {("b7-abc", "llama-bench CPU, -ngl 0")}
-    same = "-m x.gguf -t 1 -ngl 0 -r 1 -o json"
+    same = f"-m {folder.parent}/tiny.gguf -t 1 -ngl 0 -r 1 -o json"
     lines = Path(f"{theirs}.calls").read_text().splitlines()
     assert lines == [f"{same} -p 8 -n 0 -d 5"] * 2 + [f"{same} -p 0 -n 3 -d 5"] * 2
 
@@ -103,7 +116,20 @@ def test_beside_llama_bench(folder: Path, tmp_path: Path) -> None:
 def test_a_failing_llama_bench(folder: Path, tmp_path: Path) -> None:
     server = program(tmp_path, "sys.exit(1)")
     program(tmp_path, "sys.exit('error: cannot read x.gguf')", llama_bench.NAME)
-    done = mobius("bench", folder, "--gguf", "x.gguf", "--llama-server", server, "-p", "8", "-n", "0", "-t", "1")
+    done = mobius(
+        "bench",
+        folder,
+        "--gguf",
+        folder.parent / "tiny.gguf",
+        "--llama-server",
+        server,
+        "-p",
+        "8",
+        "-n",
+        "0",
+        "-t",
+        "1",
+    )
     assert done.exit_code == 1
     assert done.stderr.splitlines()[0] == "error: llama-bench ended with code 1: error: cannot read x.gguf"
     assert len(done.stderr.splitlines()) == 2
@@ -121,7 +147,20 @@ def test_threads_are_forced_on_both(folder: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(bench, "OnnxModel", Spy)
     server = program(tmp_path, "sys.exit(1)")
     theirs = program(tmp_path, SPEEDS, "llama-bench")
-    arguments = ("--gguf", "x.gguf", "--llama-server", server, "-p", "8", "-n", "0", "-r", "1", "-t", "3")
+    arguments = (
+        "--gguf",
+        folder.parent / "tiny.gguf",
+        "--llama-server",
+        server,
+        "-p",
+        "8",
+        "-n",
+        "0",
+        "-r",
+        "1",
+        "-t",
+        "3",
+    )
     assert mobius("bench", folder, *arguments).exit_code == 0
     assert given == [3]
     assert " -t 3 " in Path(f"{theirs}.calls").read_text()
@@ -129,13 +168,26 @@ def test_threads_are_forced_on_both(folder: Path, tmp_path: Path, monkeypatch: p
 
 def test_a_gpu_target(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a CPU in the part of the GPU: its name and memory are told, and llama.cpp gets all its layers there."""
-    monkeypatch.setattr(bench, "choose_target", lambda name: replace(choose_target(name), device="cuda"))
+    monkeypatch.setattr(bench, "wanted_target", lambda name: replace(choose_target(name), device="cuda"))
     server = program(tmp_path, "sys.exit(1)")
     theirs = program(tmp_path, SPEEDS, "llama-bench")
     answers = "print(f'{os.getppid()}, 100' if 'pid' in sys.argv[1] else 'GPU X' if 'name' in sys.argv[1] else 5)"
     program(tmp_path, answers, "nvidia-smi")
     monkeypatch.setenv("PATH", str(tmp_path))
-    arguments = ("--gguf", "x.gguf", "--llama-server", server, "-p", "8", "-n", "3", "-r", "1", "-t", "1")
+    arguments = (
+        "--gguf",
+        folder.parent / "tiny.gguf",
+        "--llama-server",
+        server,
+        "-p",
+        "8",
+        "-n",
+        "3",
+        "-r",
+        "1",
+        "-t",
+        "1",
+    )
     rows = json.loads(mobius("bench", folder, *arguments, "-o", "json").stdout)
     assert [(row["gpu_info"], row["peak_device_mb"]) for row in rows] == [("GPU X", pytest.approx(104.8576))] * 2
     assert all(" -ngl 99 " in line for line in Path(f"{theirs}.calls").read_text().splitlines())
@@ -159,9 +211,11 @@ def test_help_says_the_method() -> None:
     [
         (["-p", "x"], 2, "separated by commas"),
         (["-p", "0", "-n", "0"], 2, "nothing to measure"),
+        (["--json", "-o", "csv"], 2, "--json and --output contradict each other"),
+        (["--gguf", "none.gguf"], 2, "none.gguf: no such file"),
         (["-o", "sql"], 2, "md, csv, json, jsonl, html, svg"),
-        (["--ep", "tpu"], 1, "unknown execution provider 'tpu'"),
-        (["-p", "100000"], 1, "a test needs 100000 tokens"),
+        (["--ep", "tpu"], 2, "unknown execution provider 'tpu'"),
+        (["-p", "100000"], 2, "a test needs 100000 tokens"),
     ],
 )
 def test_refusals(folder: Path, arguments: list[str], code: int, words: str) -> None:
