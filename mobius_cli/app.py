@@ -123,6 +123,7 @@ def run(
 @reported
 def verify(
     folder: opt.Folder,
+    file: of_verify.File = None,
     gguf: of_verify.Gguf = None,
     reference: of_verify.Saved = None,
     write_reference: of_verify.WriteReference = None,
@@ -135,17 +136,21 @@ def verify(
     llama_server: opt.LlamaServer = None,
     ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
+    verbose: of_verify.Verbose = False,
+    quiet: of_verify.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
     """Decode greedily with llama.cpp, compare every step, and say: identical, near-tie or diverged."""
     from mobius_cli.commands.verify.verify import Request, verify_folder
 
+    if verbose and quiet:
+        raise typer.BadParameter("--verbose and --quiet contradict each other")
     request = Request(
-        folder=folder, gguf=gguf, reference=reference, write_reference=write_reference, exact=exact,
-        prompts=prompt, prompt_file=prompt_file, tokens=tokens, text=text, text_tokens=text_tokens,
+        folder=folder, gguf=of_verify.the_file(file, gguf), reference=reference, write_reference=write_reference,
+        exact=exact, prompts=prompt, prompt_file=prompt_file, tokens=tokens, text=text, text_tokens=text_tokens,
         llama_server=llama_server, ep=ep, threads=threads,
     )  # fmt: skip
-    if not verify_folder(request, Output(as_json)):
+    if not verify_folder(request, Output(as_json, quiet=quiet, verbose=verbose)):
         raise typer.Exit(1)
 
 

@@ -1,30 +1,66 @@
 """The one sink: data on stdout, words on stderr; with --json one object on stdout and no words."""
 
 import json
+import shutil
 import sys
-import unicodedata
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
+
+from mobius_cli.table import table_lines
 
 if TYPE_CHECKING:
     from converters.weights.records import Rounding
 
-GAP = "   "  # between columns
-Advance = Callable[[int, str], None]  # moves a progress bar by so many bytes, showing a name
+Advance = Callable[[int, str], None]  # moves a progress bar by so many of its units, showing a name
+BYTES = "bytes"
 
 
 class Output:
-    """Where a command's results and remarks go."""
+    """Where a command's results and remarks go.
 
-    def __init__(self, as_json: bool = False) -> None:
+    Attributes:
+        as_json: one object, and nothing else.
+        quiet: nothing but `verdict`.
+        verbose: `detail` too.
+    """
+
+    def __init__(self, as_json: bool = False, *, quiet: bool = False, verbose: bool = False) -> None:
         self.as_json = as_json
+        self.quiet = quiet
+        self.verbose = verbose
+
+    @property
+    def _silent(self) -> bool:
+        return self.as_json or self.quiet
 
     def data(self, text: str = "", end: str = "\n") -> None:
         """A line of result; nothing in JSON mode."""
-        if not self.as_json:
+        if not self._silent:
             sys.stdout.write(text + end)
             sys.stdout.flush()
+
+    def words(self, text: str) -> None:
+        """A sentence of result; on a terminal its lines end between words."""
+        if not self._silent:
+            self._sentence(text)
+
+    def detail(self, text: str) -> None:
+        """A sentence of result for who wants to know more."""
+        if self.verbose:
+            self.words(text)
+
+    def verdict(self, text: str) -> None:
+        """The sentence that says what came of it, also when quiet."""
+        if not self.as_json:
+            self._sentence(text)
+
+    def _sentence(self, text: str) -> None:
+        if (width := _terminal_width()) is not None:
+            text = textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
     def result(self, content: dict[str, Any]) -> None:
         """The command's one JSON object; nothing in human mode."""
@@ -33,7 +69,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """A remark."""
-        if not self.as_json:
+        if not self._silent:
             sys.stderr.write(text + "\n")
 
     def warning(self, text: str) -> None:
@@ -42,53 +78,71 @@ class Output:
 
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
         """A plain table on stdout; `right` are the indices of right-aligned columns."""
-        if self.as_json:
+        if self._silent:
             return
-        lines = [[_shown(cell) for cell in line] for line in (columns, *rows)]
-        widths = [max(_width(line[i]) for line in lines) for i in range(len(columns))]
-        printed = [_line(line, widths, right) for line in lines]
-        # Written in one go, and not cut to the width of a terminal: whole names matter more than columns.
-        rule = "─" if (sys.stdout.encoding or "").lower().startswith("utf") else "-"
-        under = " " + rule * (sum(widths) + len(GAP) * (len(widths) - 1))
-        sys.stdout.write("\n".join(["", printed[0], under, *printed[1:], "", ""]))
+        lines = table_lines(columns, rows, right, _terminal_width())
+        if not (sys.stdout.encoding or "").lower().startswith("utf"):
+            lines = [line.replace("─", "-") for line in lines]
+        sys.stdout.write("\n".join(["", *lines, "", ""]))  # in one go
         sys.stdout.flush()
 
     @contextmanager
-    def progress(self, label: str, total: int) -> Iterator[Advance]:
-        """A bar of `total` bytes on a terminal's stderr; nothing elsewhere."""
-        if self.as_json or not sys.stderr.isatty():
+    def progress(self, label: str, total: int | None, unit: str, before: str = "") -> Iterator[Advance]:
+        """A bar on a terminal's stderr, with the time that is left; nothing elsewhere.
+
+        Args:
+            label: what is done.
+            total: how much of it; None if there is no telling.
+            unit: what is counted: BYTES, "tokens".
+            before: what is done first, until the bar moves.
+        """
+        if self._silent or not sys.stderr.isatty():
             yield lambda step, text: None
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(label, total=total)
+        with ExitStack() as stack:
+            move = _bar(stack, before or label, None if before else total, unit)
+            ahead = bool(before)
 
             def advance(step: int, text: str) -> None:
-                bar.update(task, advance=step, description=f"{label} {text}".strip())
+                nonlocal ahead, move
+                if ahead:  # another bar: its time starts now
+                    stack.close()
+                    ahead, move = False, _bar(stack, label, total, unit)
+                move(step, f"{label} {text}".strip())
 
             yield advance
 
 
-def _shown(cell: str) -> str:
-    """A cell in one line."""
-    return "".join(c if c.isprintable() else " " for c in cell)
+def _terminal_width() -> int | None:
+    """Columns of the terminal that stdout is; None elsewhere, where a line is a row."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
-    wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
-    return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
+def _bar(stack: ExitStack, label: str, total: int | None, unit: str) -> Advance:
+    """A bar until the stack ends; what moves it."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-
-def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[int]) -> str:
-    padded = []
-    for index, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        space = " " * (width - _width(cell))
-        padded.append(space + cell if index in right else cell + space)
-    return f" {GAP.join(padded)}".rstrip()
+    if total is None:
+        counted: list[Any] = [TimeElapsedColumn()]
+    elif unit == BYTES:
+        counted = [DownloadColumn(), TimeRemainingColumn(), TextColumn("left")]
+    else:
+        counted = [MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn(), TextColumn("left")]
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), *counted, console=Console(stderr=True), transient=True
+    )
+    stack.enter_context(bar)
+    task = bar.add_task(label, total=total)
+    return lambda step, text: bar.update(task, advance=step, description=text)
 
 
 def rounding_lines(roundings: Mapping[str, "Rounding"]) -> list[str]:

@@ -12,7 +12,7 @@ from converters.sources.open import open_source
 from converters.sources.source import Source
 from converters.tokenizer.stored import TOKENIZER
 from mobius_cli.options import wanted_target
-from mobius_cli.output import Output, megabytes, rounding_lines
+from mobius_cli.output import BYTES, Output, megabytes, rounding_lines
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 
@@ -45,7 +45,8 @@ def convert_model(
     with open_source(model) as source:
         check_destination(destination, force, _files_of(source, destination))
         plan = make_plan(source, target, context_length)
-        with output.progress("writing", plan.data_bytes) as advance:
+        first = f"hashing {model.name}, making the tokenizer"
+        with output.progress("writing", plan.data_bytes, BYTES, before=first) as advance:
             result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
         _summarize(result, output, plan.target.name, plan.target.storage)
         output.result(

@@ -67,7 +67,7 @@ def bench_folder(
             engine = open_llama_cpp(
                 stack, gguf, llama_server, threads=threads, longest=longest, on_gpu=on_gpu, vocab=vocab
             )
-        advance = stack.enter_context(output.progress("measuring", len(rows) * (repeat + 1)))
+        advance = stack.enter_context(output.progress("measuring", len(rows) * (repeat + 1), "samples"))
         for row in rows:
             measure(row, TimedTest(model, row.test, vocab), engine, repeat, advance, device)
         about = engine.about if engine else {"llama_cpp": None, "llama_cpp_engine": None}

@@ -47,7 +47,7 @@ def _passes(
     model: "OnnxModel", prompts: Sequence[PromptReference], label: str, output: Output
 ) -> Iterator[tuple[PromptReference, NDArray[np.float32]]]:
     """Teacher-forced logits [steps, vocabulary] of each prompt: row i scores token i of llama.cpp's answer."""
-    with output.progress(label, len(prompts)) as advance:
+    with output.progress(label, len(prompts), "prompts") as advance:
         for p in prompts:
             yield p, model.logits([*p.prompt_ids, *p.tokens[:-1]], first=len(p.prompt_ids) - 1)
             advance(1, "")

@@ -5,14 +5,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mobius_cli.commands.verify.conclusion import conclusion
 from mobius_cli.commands.verify.text import print_text
 from mobius_cli.judging.compare import Verdict
 from mobius_cli.judging.float16_noise import Float16Noise
 from mobius_cli.judging.probes import Difference, first_difference
-from mobius_cli.judging.reference import Reference
+from mobius_cli.judging.reference import PromptReference, Reference
 from mobius_cli.judging.text_score import TextScore
 from mobius_cli.output import Output
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.table import shortened
 
 
 def print_report(
@@ -35,13 +37,15 @@ def print_report(
     _print_tokenizer(reference, differences, output)
     if verdicts:
         _print_prompts(reference, verdicts, noises, codec, output)
-        output.data(
+        output.words(
             f"{llama}: "
             + ", ".join(f"{n} {name}" for name, n in counts.items() if n)
             + f" of {len(verdicts)} prompts, {sum(v.steps for v in verdicts)} tokens"
         )
     if score is not None:
         print_text(score, llama, output)
+    passed, summary = conclusion(reference, differences, counts, score)
+    output.verdict(f"{'PASS' if passed else 'FAIL'}: {summary}")
     found = ["diverged"] if differences else []
     worst = found + [k for k in ("diverged", "near-tie", "identical") if counts[k]] + ([score.verdict] if score else [])
     output.result(
@@ -49,6 +53,7 @@ def print_report(
             "folder": str(folder), "llama_cpp": reference.build, "exact": reference.settings.exact,
             "verdict": "diverged" if "diverged" in worst else worst[0],
             **{kind.replace("-", "_"): count for kind, count in counts.items()},
+            "passed": passed, "summary": summary,
             "prompts": [
                 {"text": p.text, **_as_dict(v, noise)}
                 for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True)
@@ -62,11 +67,11 @@ def print_report(
 def _print_tokenizer(reference: Reference, differences: Sequence[Difference], output: Output) -> None:
     count = len(reference.tokenized)
     if not differences:
-        output.data(f"tokenizer: llama.cpp's ids for {count} texts")
+        output.words(f"tokenizer: llama.cpp's ids for {count} texts")
         return
     first = differences[0]
     at = first_difference(first.ours, first.theirs) or 0
-    output.data(
+    output.words(
         f"tokenizer: diverged, {len(differences)} of {count} texts get other ids than in llama.cpp,"
         f" for example {first.text!r} at token {at}: {first.ours[at : at + 4]} instead of {first.theirs[at : at + 4]}"
     )
@@ -88,30 +93,48 @@ def _print_prompts(
     codec: TextCodec,
     output: Output,
 ) -> None:
-    half = any(noises)
-    columns = ("prompt", "tokens", "verdict", "same argmax", "noise", *["f16 noise"] * half, "max diff", "mean KL")
-    rows = []
+    rows = [
+        _cells(p, v, noise, output.verbose) for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True)
+    ]
+    hidden = set() if any(noises) else {"f16 noise"}
+    if not output.verbose:  # what is left fits 80 columns
+        hidden |= {"max diff", "mean KL"} | ({"same argmax"} if any(noises) else set())
+    columns = [name for name in rows[0] if name not in hidden]
+    right = [i for i, name in enumerate(columns) if name not in ("prompt", "verdict")]
+    output.table(columns, [[row[name] for name in columns] for row in rows], right)
     for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True):
-        shown = p.text if len(p.text) <= 32 else p.text[:31] + "…"
-        at = f" at token {v.first_difference}" if v.first_difference is not None else ""
-        rows.append(
-            (shown, str(v.steps), v.kind + at, f"{v.agreement:.1%}", _number(v.noise),
-             *[_number(noise.noise if noise else None)] * half, _number(v.max_abs_logprob_diff), _number(v.mean_kl))
-        )  # fmt: skip
-    output.table(columns, rows, right=(1, *range(3, len(columns))))
-    for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True):
-        for line in _explain(v, noise, codec):
-            output.data(f"{p.text[:31]!r}: {line}")
+        if v.reason:
+            output.words(f"{p.text[:31]!r}: {_reason(v, noise)}")
+        for line in _margins(v, noise, codec):
+            output.detail(f"{p.text[:31]!r}: {line}")
+
+
+def _cells(prompt: PromptReference, v: Verdict, noise: Float16Noise | None, verbose: bool) -> dict[str, str]:
+    at = f" at token {v.first_difference}" if v.first_difference is not None else ""
+    return {
+        "prompt": shortened(prompt.text, 32 if verbose else 20),
+        "tokens": str(v.steps),
+        "verdict": v.kind + at,
+        "same argmax": f"{v.agreement:.1%}",
+        "noise": _number(v.noise),
+        "f16 noise": _number(noise.noise if noise else None),
+        "max diff": _number(v.max_abs_logprob_diff),
+        "mean KL": _number(v.mean_kl),
+    }
 
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def _explain(verdict: Verdict, noise: Float16Noise | None, codec: TextCodec) -> list[str]:
-    """Why a prompt diverged, or the margins of its ties; beside them float16's noise, of the prompt or of the step."""
+def _reason(verdict: Verdict, noise: Float16Noise | None) -> str:
+    return verdict.reason + (f"; float16 noise {noise.noise:.3g}" if noise else "")
+
+
+def _margins(verdict: Verdict, noise: Float16Noise | None, codec: TextCodec) -> list[str]:
+    """The margins of each tie, and beside them float16's noise of the step."""
     if verdict.reason:
-        return [verdict.reason + (f"; float16 noise {noise.noise:.3g}" if noise else "")]
+        return []
     return [
         f"near-tie at token {d.step}: {codec.show(d.our_token)} instead of {codec.show(d.their_token)},"
         f" margins {_number(d.their_margin)} (llama.cpp) and {_number(d.our_margin)} (ours), noise limit {d.limit:.3g}"

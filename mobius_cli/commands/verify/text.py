@@ -13,6 +13,7 @@ from mobius_cli.judging.text_score import TextScore, score_text
 from mobius_cli.llama_cpp.server import LlamaServer
 from mobius_cli.output import Advance, Output
 from mobius_cli.runtime.text import TextCodec
+from mobius_cli.table import shortened
 from repack.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def open_text(path: Path, tokens: int, context: int, codec: TextCodec) -> Text:
 def ask_llama(server: LlamaServer, text: Text, output: Output) -> TextReference:
     """llama.cpp's log-probabilities of the text, each position a decode step after the text before it."""
     rows = []
-    with output.progress("llama.cpp", len(text.ids) - 1) as advance:
+    with output.progress("llama.cpp scores", len(text.ids) - 1, "tokens") as advance:
         for position in range(1, len(text.ids)):
             rows.append(server.score(text.ids[:position], text.ids[position], CANDIDATES))
             advance(1, text.name)
@@ -75,7 +76,7 @@ def judge_text(model: "OnnxModel", text: TextReference, exact: bool, output: Out
     Raises:
         MobiusError: the text does not fit the model's context.
     """
-    with output.progress("ONNX Runtime", len(text.ids) - 1) as advance:
+    with output.progress("ONNX Runtime scores", len(text.ids) - 1, "tokens") as advance:
         return score_text(text, _pieces(model, text.ids[:-1], advance), exact=exact)
 
 
@@ -90,19 +91,20 @@ def _pieces(model: "OnnxModel", ids: list[int], advance: Advance) -> Iterator[ND
 
 
 def print_text(score: TextScore, llama: str, output: Output) -> None:
-    """A table of one row, what its columns are, and why it diverged; `llama` says which llama.cpp ran on what."""
-    columns = ("text", "tokens", "verdict", "llama.cpp", "ours", "ratio", "same argmax", "mean KL", "median", "99 %")
+    """A table of one row, what else was measured, and why it diverged; `llama` says which llama.cpp ran on what."""
     ratio = "-" if score.ratio is None else f"{score.ratio:.4f} ± {score.ratio_error:.2g}"
     row = (
-        score.name if len(score.name) <= 32 else score.name[:31] + "…", str(score.tokens), score.verdict,
+        shortened(score.name, 16), str(score.tokens), score.verdict,
         _number(score.perplexity_llama_cpp, ".3f"), _number(score.perplexity_onnx_runtime, ".3f"), ratio,
-        _number(score.agreement, ".1%"), *(_number(kl, ".3g") for kl in (score.mean_kl, score.median_kl, score.p99_kl)),
     )  # fmt: skip
-    output.table(columns, [row], right=(1, *range(3, 10)))
+    output.table(("text", "tokens", "verdict", "llama.cpp", "ours", "ratio"), [row], right=(1, 3, 4, 5))
     if score.reason:
-        output.data(f"{score.name!r}: {score.reason}")
-    output.data(f"perplexity of {llama}, and ours in ONNX Runtime; ratio and its standard error")
-    output.data("KL divergence in nats, over llama.cpp's most likely tokens and all others as one")
+        output.words(f"{score.name!r}: {score.reason}")
+    output.words(f"perplexity of {llama}, and ours in ONNX Runtime; ratio and its standard error")
+    mean, median, p99 = (_number(kl, ".3g") for kl in (score.mean_kl, score.median_kl, score.p99_kl))
+    output.words(f"KL divergence: mean {mean}, median {median}, 99 % {p99} nats")
+    output.detail("  over llama.cpp's most likely tokens and all others as one")
+    output.detail(f"  the same most likely token at {_number(score.agreement, '.1%')} of the positions")
 
 
 def _number(value: float | None, form: str) -> str:

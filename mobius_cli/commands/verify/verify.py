@@ -23,7 +23,7 @@ from mobius_cli.judging.probes import Probe, differing, first_difference
 from mobius_cli.judging.reference import PromptReference, Reference, Settings, read_reference
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.options import wanted_target
-from mobius_cli.output import Output
+from mobius_cli.output import BYTES, Output
 from mobius_cli.runtime.text import TextCodec
 from repack.errors import InputError, MobiusError
 
@@ -117,7 +117,9 @@ def _saved_reference(request: Request, manifest: Manifest) -> Reference:
 def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: Output) -> Reference:
     """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts, the text, or both."""
     if request.gguf is None:
-        raise InputError("verify needs the GGUF file", "pass --gguf FILE, or --reference FILE of an earlier run")
+        raise InputError(
+            "verify needs the GGUF file", "give it after the folder, or pass --reference FILE of an earlier run"
+        )
     text = None
     if request.text is not None:
         text = open_text(request.text, request.text_tokens, manifest.target.context_length, codec)
@@ -135,7 +137,7 @@ def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: O
             _check_ids(server, text.content, text.all_ids)
         probes = [Probe(probe, server.tokenize(probe)) for probe in probe_texts(codec)]
         answers = []
-        with output.progress("llama.cpp", len(prompts)) as advance:
+        with output.progress("llama.cpp decodes", len(prompts), "prompts") as advance:
             for prompt, prompt_ids in zip(prompts, ids, strict=True):
                 found = server.greedy(prompt_ids, request.tokens, CANDIDATES)
                 answers.append(PromptReference(prompt, prompt_ids, found.tokens, found.top_ids, found.top_logprobs))
@@ -173,9 +175,8 @@ def _server(
 
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="mobius-exact-")))
         model = folder / "f32.gguf"
-        with output.progress("float32 copy", 1) as advance:
+        with output.progress("float32 copy of the GGUF", None, BYTES):
             write_f32_copy(source, model)
-            advance(1, "")
     return LlamaServer(binary, model, context=context, threads=_threads(request), exact=request.exact)
 
 

@@ -170,7 +170,7 @@ def test_lines_with_margins(folders: Path, capsys: pytest.CaptureFixture[str]) -
                 Verdict("diverged", 2, reason="our logits at step 0 are not finite")]  # fmt: skip
     noise = Float16Noise(0.0125, (0.01, 0.015))
     codec = TextCodec(folders / "cpu")
-    print_report(folders, reference, [], verdicts, [noise, noise, None], None, codec, Output())
+    print_report(folders, reference, [], verdicts, [noise, noise, None], None, codec, Output(verbose=True))
     text = capsys.readouterr().out
     assert "margins 0.5 (llama.cpp) and 0.25 (ours), noise limit 0.75, float16 noise 0.015\n" in text
     assert "'x': all is wrong; float16 noise 0.0125\n" in text
