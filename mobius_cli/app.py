@@ -64,7 +64,7 @@ def inspect(
 @app.command()
 @reported
 def convert(
-    model: opt.Input,
+    model: opt.Inputs,
     output: opt.NewFolder = None,
     ep: opt.Ep = None,
     dtype: opt.Dtype = None,
@@ -75,17 +75,25 @@ def convert(
     keep_quantized: opt.KeepQuantized = False,
     context_length: opt.ContextLength = None,
     force: opt.Force = False,
+    dry_run: opt.DryRun = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Convert a GGUF file to an ONNX model folder that holds exactly the same weights."""
-    from mobius_cli.commands.convert import convert_model
+    """Convert a GGUF file to an ONNX model folder that holds exactly the same weights.
+
+    Of several files, or folders of them, each becomes NAME_onnx in the folder of -o.
+    """
+    from mobius_cli.commands.convert.convert import Request
+    from mobius_cli.commands.convert.many import convert_all
 
     if dequantize and keep_quantized:
         raise typer.BadParameter("--dequantize and --keep-quantized contradict each other")
-    convert_model(
-        model, output, Output(as_json), ep=ep, dtype=dtype, storage=storage, accuracy_level=accuracy_level,
-        dequantize=dequantize, quant_format=quant_format, context_length=context_length, force=force,
+    target = opt.wanted_target(
+        ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
+        quant_format=quant_format,
     )  # fmt: skip
+    code = convert_all(model, output, Request(target, context_length, force, dry_run), Output(as_json))
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command()
@@ -93,7 +101,7 @@ def convert(
 @opt.like(convert, model=opt.BuildGguf, output=opt.BuildFolder)
 def build(**options: Any) -> None:
     """Same as `convert`, in the spelling of the other mobius."""
-    convert(**options)
+    convert(**{**options, "model": [options["model"]]})
 
 
 @app.command()

@@ -4,7 +4,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from mobius_cli.errors import say_as_json
+from mobius_cli.errors import Failure, say_as_json
 
 
 class Commands(TyperGroup):
@@ -20,5 +20,5 @@ class Commands(TyperGroup):
             words = getattr(error, "format_message", None)
             if words is not None and "--json" in given:
                 at = getattr(error, "ctx", None) or ctx
-                say_as_json(words(), f"see {at.command_path} --help", getattr(error, "exit_code", 2))
+                say_as_json(Failure(words(), f"see {at.command_path} --help", getattr(error, "exit_code", 2)))
             raise  # typer says it on stderr

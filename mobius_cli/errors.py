@@ -5,7 +5,8 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
 
 import typer
 
@@ -23,57 +24,64 @@ def reported(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
-        from repack.errors import MobiusError
-
-        def end(message: str, hint: str, exit_code: int) -> typer.Exit:
-            if exit_code != INTERRUPTED:
-                _debug()
-            say(message, hint)
-            if kwargs.get("as_json"):
-                say_as_json(message, hint, exit_code)
-            return typer.Exit(exit_code)
-
         try:
             return command(*args, **kwargs)
         except (typer.Exit, typer.BadParameter):
             raise
-        except MobiusError as error:
-            raise end(error.message, error.hint, error.exit_code) from None
-        except KeyboardInterrupt:
-            raise end("interrupted", "", INTERRUPTED) from None
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
-        except MemoryError:
-            hint = "close other programs, or use a smaller model or --context-length"
-            raise end("not enough memory", hint, 1) from None
-        except ImportError as error:
-            hint = "pip install 'mobius-cli[cpu]' (or [gpu])"
-            raise end(f"a package is missing: {error.name or error}", hint, 1) from None
-        except Exception as error:
-            hint = "set MOBIUS_DEBUG=1, and report it"
-            raise end(f"internal error: {type(error).__name__}: {error}", hint, 1) from None
+        except (Exception, KeyboardInterrupt) as error:
+            failure = described(error)
+            if os.environ.get("MOBIUS_DEBUG") and failure.exit_code != INTERRUPTED:
+                raise
+            failure.say()
+            if kwargs.get("as_json"):
+                say_as_json(failure)
+            raise typer.Exit(failure.exit_code) from None
 
     return wrapper
 
 
-def say(message: str, hint: str) -> None:
-    """An error in one line on stderr, and what to do in another."""
-    sys.stderr.write(f"error: {_one_line(message)}\n")
-    if hint:
-        sys.stderr.write(f"hint: {_one_line(hint)}\n")
+@dataclass(frozen=True)
+class Failure:
+    """What came of a command that failed."""
+
+    message: str
+    hint: str
+    exit_code: int
+
+    def say(self) -> None:
+        """An error in one line on stderr, and what to do in another."""
+        sys.stderr.write(f"error: {_one_line(self.message)}\n")
+        if self.hint:
+            sys.stderr.write(f"hint: {_one_line(self.hint)}\n")
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"message": _one_line(self.message), "hint": _one_line(self.hint), "exit_code": self.exit_code}
 
 
-def say_as_json(message: str, hint: str, exit_code: int) -> None:
+def described(error: BaseException) -> Failure:
+    """What an exception means for the user."""
+    from repack.errors import MobiusError
+
+    if isinstance(error, MobiusError):
+        return Failure(error.message, error.hint, error.exit_code)
+    if isinstance(error, KeyboardInterrupt):
+        return Failure("interrupted", "", INTERRUPTED)
+    if isinstance(error, MemoryError):
+        return Failure("not enough memory", "close other programs, or use a smaller model or --context-length", 1)
+    if isinstance(error, ImportError):
+        missing = f"a package is missing: {error.name or error}"
+        return Failure(missing, "pip install 'mobius-cli[cpu]' (or [gpu])", 1)
+    return Failure(f"internal error: {type(error).__name__}: {error}", "set MOBIUS_DEBUG=1, and report it", 1)
+
+
+def say_as_json(failure: Failure) -> None:
     """The same for a script: the one object that a command with --json prints when it fails."""
-    error = {"message": _one_line(message), "hint": _one_line(hint), "exit_code": exit_code}
-    sys.stdout.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps({"error": failure.as_dict()}, ensure_ascii=False) + "\n")
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _debug() -> None:
-    if os.environ.get("MOBIUS_DEBUG"):
-        raise  # what the caller is handling

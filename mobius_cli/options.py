@@ -17,13 +17,18 @@ Inspected = Annotated[
         help="A GGUF file, any part of a split one; or a folder that `mobius convert` wrote.", show_default=False
     ),
 ]
-Input = Annotated[
-    Path, typer.Argument(help="A GGUF file, or a folder that `mobius convert` wrote from one.", show_default=False)
+Inputs = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A GGUF file, or a folder that `mobius convert` wrote from one; several, or a folder of GGUF files.",
+        show_default=False,
+    ),
 ]
 Folder = Annotated[Path, typer.Argument(help="A folder that `mobius convert` wrote.", show_default=False)]
 NewFolder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model folder of which mobius wrote every file.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, as `mobius inspect` does; write nothing.")]
 Ep = Annotated[
     str | None,
     typer.Option(

@@ -38,9 +38,7 @@ def new_folder(destination: Path, force: bool, weight_bytes: int) -> Iterator[Pa
     needed = weight_bytes + SPARE_BYTES
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(destination.parent).free
-        if free < needed:
-            raise _no_space(destination, needed, free)
+        check_space(destination, weight_bytes)
         shutil.rmtree(work, ignore_errors=True)  # of a killed run with our process number
         work.mkdir()
         yield work
@@ -135,6 +133,18 @@ def _names_written(folder: Path) -> set[str]:
 def _is_a_name_of_ours(name: str) -> bool:
     path = PurePosixPath(name)
     return name in WRITTEN or (str(path.parent) == WRITTEN_TEMPLATES and path.suffix == ".jinja")
+
+
+def check_space(destination: Path, weight_bytes: int) -> None:
+    """Refuse if a folder with such weights does not fit the disk; it need not exist, nor do those around it.
+
+    Raises:
+        MobiusError: no space.
+    """
+    around = next(path for path in (Path.cwd() / destination).parents if path.is_dir())
+    needed, free = weight_bytes + SPARE_BYTES, shutil.disk_usage(around).free
+    if free < needed:
+        raise _no_space(destination, needed, free)
 
 
 def _no_space(destination: Path, needed: int, free: int) -> MobiusError:

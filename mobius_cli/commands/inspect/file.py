@@ -6,6 +6,7 @@ from typing import Any
 
 from converters.plan import Plan, make_plan, measure_roundings
 from converters.sources.gguf.file import GgufFile
+from converters.sources.source import Source
 from converters.spec import Attention
 from converters.target import Target
 from converters.weights.records import Rounding
@@ -25,39 +26,52 @@ def inspect_file(model: Path, target: Target, output: Output, *, every_tensor: b
     """
     with GgufFile.open(model) as source:
         plan, roundings, reason = _try_plan(source, target)
-        facts = _facts(source)
-        _print_facts(facts, plan, output)
-        tensors = _tensors(source, plan)
-        types = by_type(tensors)
-        print_types(types, "becomes", output)
-        listed = each_tensor(tensors) if every_tensor else None
-        if listed is not None:
-            print_tensors(listed, "becomes", output)
-        size = _predict(source, plan) if plan else None
-        if size:
-            _print_prediction(size, target, roundings, output)
-        warnings = list(plan.warnings) if plan else []
-        for warning in warnings:
-            output.warning(warning)
-        if reason is not None:
-            output.warning(f"cannot be converted: {reason.message} ({reason.hint})")
-        output.result(
-            {
-                **facts,
-                "convertible": plan is not None,
-                "reason": reason and reason.message,
-                "types": types,
-                "predicted": size,
-                "roundings": {kind: vars(r) for kind, r in roundings.items()},
-                "warnings": warnings,
-                "spec": plan.spec.as_dict() if plan else None,
-                **({"tensors": listed} if listed is not None else {}),
-            }
-        )
+        output.result(show_file(source, target, plan, roundings, reason, output, every_tensor=every_tensor))
         return plan is not None
 
 
-def _tensors(source: GgufFile, plan: Plan | None) -> list[Tensor]:
+def show_file(
+    source: GgufFile,
+    target: Target,
+    plan: Plan | None,
+    roundings: dict[str, Rounding],
+    reason: MobiusError | None,
+    output: Output,
+    *,
+    every_tensor: bool = False,
+) -> dict[str, Any]:
+    """Print the file, and the plan or the `reason` why there is none; returns all that for JSON."""
+    facts = _facts(source)
+    _print_facts(facts, plan, output)
+    tensors = planned_tensors(source, plan)
+    types = by_type(tensors)
+    print_types(types, "becomes", output)
+    listed = each_tensor(tensors) if every_tensor else None
+    if listed is not None:
+        print_tensors(listed, "becomes", output)
+    size = _predict(source, plan) if plan else None
+    if size:
+        _print_prediction(size, target, roundings, output)
+    warnings = list(plan.warnings) if plan else []
+    for warning in warnings:
+        output.warning(warning)
+    if reason is not None:
+        output.warning(f"cannot be converted: {reason.message} ({reason.hint})")
+    return {
+        **facts,
+        "convertible": plan is not None,
+        "reason": reason and reason.message,
+        "types": types,
+        "predicted": size,
+        "roundings": {kind: vars(r) for kind, r in roundings.items()},
+        "warnings": warnings,
+        "spec": plan.spec.as_dict() if plan else None,
+        **({"tensors": listed} if listed is not None else {}),
+    }
+
+
+def planned_tensors(source: Source, plan: Plan | None) -> list[Tensor]:
+    """All tensors of a model, and what each becomes by a plan."""
     found = []
     for info in source.tensors.values():
         record = plan.weights.records.get(info.name) if plan else None

@@ -1,7 +1,9 @@
 """`mobius convert`: run the pipeline and say what came of it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from converters.folder.writer import DATA, MODEL, check_destination, files_in
 from converters.pipeline import Result, convert
@@ -10,58 +12,57 @@ from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.folder import OnnxFolder
 from converters.sources.open import open_source
 from converters.sources.source import Source
+from converters.target import Target
 from converters.tokenizer.stored import TOKENIZER
-from mobius_cli.options import wanted_target
 from mobius_cli.output import BYTES, Output, megabytes, rounding_lines
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 
 
-def convert_model(
-    model: Path,
-    destination: Path | None,
-    output: Output,
-    *,
-    ep: str | None,
-    dtype: str | None,
-    storage: str | None,
-    accuracy_level: int | None,
-    dequantize: bool,
-    quant_format: str | None,
-    context_length: int | None,
-    force: bool,
-) -> None:
-    """Convert and print a summary.
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for, whatever the model; `next_step`: say what can be done with the folder."""
+
+    target: Target
+    context_length: int | None = None
+    force: bool = False
+    dry_run: bool = False
+    next_step: bool = True
+
+
+def convert_model(model: Path, destination: Path, request: Request, output: Output) -> dict[str, Any]:
+    """Convert and print a summary, which is returned for JSON; or print the plan and write nothing.
 
     Raises:
         MobiusError: see `converters.plan.make_plan` and `converters.pipeline.convert`.
     """
-    target = wanted_target(
-        ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
-        quant_format=quant_format,
-    )  # fmt: skip
-    destination = destination or Path(f"{model.name.removesuffix('.gguf')}_onnx")
+    force = request.force
     check_destination(destination, force, (model,) if model.is_file() else ())  # at once; below, with all of its parts
     with open_source(model) as source:
         check_destination(destination, force, _files_of(source, destination))
-        plan = make_plan(source, target, context_length)
+        plan = make_plan(source, request.target, request.context_length)
+        if request.dry_run:
+            from mobius_cli.commands.convert.dry_run import show_plan
+
+            return show_plan(plan, destination, output)
         first = f"hashing {model.name}, making the tokenizer"
         with output.progress("writing", plan.data_bytes, BYTES, before=first) as advance:
             result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
         _summarize(result, output, plan.target.name, plan.target.storage)
-        output.result(
-            {
-                "folder": str(result.folder),
-                "files": result.files,
-                "source_bytes": result.source_bytes,
-                "model_bytes": result.model_bytes,
-                "folder_bytes": sum(result.files.values()),
-                "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
-                "exact": result.exact,
-                "roundings": {k: vars(r) for k, r in result.roundings.items()},
-                "warnings": list(result.warnings),
-            }
-        )
+        if request.next_step:
+            next_step = f"run {result.folder} -p 'Hello'" if TOKENIZER in result.files else f"bench {result.folder}"
+            output.data(f"next: mobius {next_step}")
+        return {
+            "folder": str(result.folder),
+            "files": result.files,
+            "source_bytes": result.source_bytes,
+            "model_bytes": result.model_bytes,
+            "folder_bytes": sum(result.files.values()),
+            "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
+            "exact": result.exact,
+            "roundings": {k: vars(r) for k, r in result.roundings.items()},
+            "warnings": list(result.warnings),
+        }
 
 
 def _files_of(source: Source, destination: Path) -> Sequence[Path]:
@@ -87,5 +88,3 @@ def _summarize(result: Result, output: Output, target: str, storage: str) -> Non
         output.data(f"  {line}")
     if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
         output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")
-    takes_text = TOKENIZER in result.files
-    output.data(f"next: mobius run {result.folder} -p 'Hello'" if takes_text else f"next: mobius bench {result.folder}")
