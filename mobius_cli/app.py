@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from mobius_cli import options as opt
-from mobius_cli.command_line import Commands
+from mobius_cli.command_line import Command, Commands, example
 from mobius_cli.commands.bench import options as of_bench
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
@@ -41,7 +41,7 @@ def root(
     """Turn GGUF models into ONNX folders, and prove them."""
 
 
-@app.command()
+@app.command(cls=Command, epilog=example("mobius inspect model.gguf --ep cpu"))
 @reported
 def inspect(
     model: opt.Inspected,
@@ -61,7 +61,7 @@ def inspect(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(cls=Command, epilog=example("mobius convert model.gguf -o model --ep cpu"))
 @reported
 def convert(
     model: opt.Inputs,
@@ -96,7 +96,7 @@ def convert(
         raise typer.Exit(code)
 
 
-@app.command()
+@app.command(cls=Command, epilog=example("mobius build --gguf model.gguf --keep-quantized --output model"))
 @reported
 @opt.like(convert, model=opt.BuildGguf, output=opt.BuildFolder)
 def build(**options: Any) -> None:
@@ -104,7 +104,7 @@ def build(**options: Any) -> None:
     convert(**{**options, "model": [options["model"]]})
 
 
-@app.command()
+@app.command(cls=Command, epilog=example("mobius run model -p 'What is the sea?'"))
 @reported
 def run(
     folder: opt.Folder,
@@ -127,7 +127,7 @@ def run(
     run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads), Output(as_json))
 
 
-@app.command()
+@app.command(cls=Command, epilog=example("mobius verify model model.gguf"))
 @reported
 def verify(
     folder: opt.Folder,
@@ -162,7 +162,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command(help=of_bench.HELP)
+@app.command(cls=Command, help=of_bench.HELP, epilog=example("mobius bench model --gguf model.gguf -p 512 -n 128"))
 @reported
 def bench(
     folder: opt.Folder,
@@ -193,7 +193,11 @@ def bench(
     )  # fmt: skip
 
 
-@app.command(help=opt.TOKENIZE_HELP)
+@app.command(
+    cls=Command,
+    help=opt.TOKENIZE_HELP,
+    epilog=example("mobius tokenize model 'Hello, world' --compare --gguf model.gguf"),
+)
 @reported
 def tokenize(
     model: opt.Tokenized,
@@ -211,10 +215,10 @@ def tokenize(
         raise typer.Exit(1)
 
 
-@app.command(name="list")
+@app.command(cls=Command, name="list", epilog=example("mobius list targets"))
 @reported
 def list_(
-    what: Annotated[str, typer.Argument(help="archs, quants or targets.", show_default=False)],
+    what: opt.Listed,
     as_json: opt.Json = False,
 ) -> None:
     """List what is supported: architectures, quantization types, targets."""

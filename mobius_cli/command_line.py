@@ -1,8 +1,8 @@
-"""The command line as typer parses it, with what typer does not do: errors of usage as JSON."""
+"""The command line as typer parses it, with what typer does not do: errors of usage as JSON, help in groups."""
 
 from typing import Any
 
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from mobius_cli.errors import Failure, say_as_json
 
@@ -22,3 +22,32 @@ class Commands(TyperGroup):
                 at = getattr(error, "ctx", None) or ctx
                 say_as_json(Failure(words(), f"see {at.command_path} --help", getattr(error, "exit_code", 2)))
             raise  # typer says it on stderr
+
+
+class Command(TyperCommand):
+    """One command; its help has the options in the groups that typer has for rich's panels, which take long to load."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, each group in the order of its first option, and what is in none."""
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        others = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            group = getattr(parameter, "rich_help_panel", None)
+            if record is None:
+                continue
+            if parameter.param_type_name == "argument":
+                groups["Arguments"].append(record)
+            elif group:
+                groups.setdefault(group, []).append(record)
+            else:
+                others.append(record)
+        for title, records in {**groups, "Options": others}.items():
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
+def example(line: str) -> str:
+    """The end of a help page."""
+    return f"Example: {line}"

@@ -11,6 +11,41 @@ import typer
 if TYPE_CHECKING:
     from converters.target import Target
 
+# Groups of options on the help pages
+TARGET, ENGINE, CHAT, LLAMA_CPP = "What is written", "Where it runs", "Chat", "llama.cpp"
+
+
+def _providers() -> list[str]:
+    """For completion in a shell, as those below: the names stand where they are checked."""
+    from converters.target import TARGETS
+
+    return list(TARGETS)
+
+
+def _dtypes() -> list[str]:
+    from converters.target import DTYPE_ALIASES
+
+    return list(DTYPE_ALIASES)
+
+
+def _storages() -> list[str]:
+    from converters.target import STORAGES
+
+    return list(STORAGES)
+
+
+def _quant_formats() -> list[str]:
+    from converters.target import FORMATS
+
+    return list(FORMATS)
+
+
+def _tables() -> list[str]:
+    from mobius_cli.commands.list import TABLES
+
+    return list(TABLES)
+
+
 Inspected = Annotated[
     Path,
     typer.Argument(
@@ -36,16 +71,28 @@ Ep = Annotated[
         "--execution-provider",
         help="Execution provider: its fused operators instead of standard ones (see `mobius list targets`).",
         show_default="any runtime",
+        rich_help_panel=TARGET,
+        autocompletion=_providers,
     ),
 ]
 FolderEp = Annotated[
     str | None,
-    typer.Option("--ep", "--execution-provider", help="Execution provider.", show_default="the folder's"),
+    typer.Option(
+        "--ep",
+        "--execution-provider",
+        help="Execution provider.",
+        show_default="the folder's",
+        rich_help_panel=ENGINE,
+        autocompletion=_providers,
+    ),
 ]
 Dtype = Annotated[
     str | None,
     typer.Option(
-        help="Activation type: float32 (f32), float16 (f16) or, for cuda, bfloat16 (bf16).", show_default="the target's"
+        help="Activation type: float32 (f32), float16 (f16) or, for cuda, bfloat16 (bf16).",
+        show_default="the target's",
+        rich_help_panel=TARGET,
+        autocompletion=_dtypes,
     ),
 ]
 Storage = Annotated[
@@ -53,6 +100,8 @@ Storage = Annotated[
     typer.Option(
         help="fast: the operators' inputs, quick to load. small: as the GGUF stores them, unfolded at load.",
         show_default="fast",
+        rich_help_panel=TARGET,
+        autocompletion=_storages,
     ),
 ]
 AccuracyLevel = Annotated[
@@ -61,6 +110,7 @@ AccuracyLevel = Annotated[
         help="With --ep: 4 quantizes activations to int8 (fast); 0 keeps them float"
         " (4-bit types 2-3 times slower, 8-bit types up to 100 times).",
         show_default="4",
+        rich_help_panel=TARGET,
     ),
 ]
 QuantFormat = Annotated[
@@ -68,28 +118,53 @@ QuantFormat = Annotated[
     typer.Option(
         help="How quantized matrices stand: matmulnbits (with --ep), or qdq, behind DequantizeLinear.",
         show_default="matmulnbits with --ep, else qdq",
+        rich_help_panel=TARGET,
+        autocompletion=_quant_formats,
     ),
 ]
-Dequantize = Annotated[bool, typer.Option("--dequantize", help="Write a float model instead of a quantized one.")]
-KeepQuantized = Annotated[bool, typer.Option("--keep-quantized", help="Keep weights quantized: the default.")]
+Dequantize = Annotated[
+    bool, typer.Option("--dequantize", help="Write a float model instead of a quantized one.", rich_help_panel=TARGET)
+]
+KeepQuantized = Annotated[
+    bool, typer.Option("--keep-quantized", help="Keep weights quantized: the default.", rich_help_panel=TARGET)
+]
 ContextLength = Annotated[
     int | None,
-    typer.Option(help="Longest context; cache and tables are allocated for it.", show_default="up to 8192"),
+    typer.Option(
+        help="Longest context; cache and tables are allocated for it.",
+        show_default="up to 8192",
+        rich_help_panel=TARGET,
+    ),
 ]
-Raw = Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.")]
-System = Annotated[str | None, typer.Option("--system", help="System message.", show_default=False)]
+Raw = Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.", rich_help_panel=CHAT)]
+System = Annotated[
+    str | None, typer.Option("--system", help="System message.", show_default=False, rich_help_panel=CHAT)
+]
 ChatTemplate = Annotated[
     str | None,
-    typer.Option("--chat-template", help="Name of another chat template of the file.", show_default="the main one"),
+    typer.Option(
+        "--chat-template",
+        help="Name of another chat template of the file.",
+        show_default="the main one",
+        rich_help_panel=CHAT,
+    ),
 ]
 LlamaServer = Annotated[
-    str | None, typer.Option("--llama-server", help="Its path, or the URL of a running one.", show_default=False)
+    str | None,
+    typer.Option(
+        "--llama-server", help="Its path, or the URL of a running one.", show_default=False, rich_help_panel=LLAMA_CPP
+    ),
 ]
-Threads = Annotated[int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.")]
+Threads = Annotated[
+    int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.", rich_help_panel=ENGINE)
+]
 
 # `mobius build`: what `convert` takes without a name
 BuildGguf = Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)]
 BuildFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)]
+
+# `mobius list`
+Listed = Annotated[str, typer.Argument(help="archs, quants or targets.", show_default=False, autocompletion=_tables)]
 
 # `mobius tokenize`
 TOKENIZE_HELP = """Print the token ids of a text, and the piece of text that each stands for.
@@ -104,13 +179,21 @@ Tokenized = Annotated[
 ]
 Text = Annotated[str, typer.Argument(help="The text; - reads it from stdin, as it is.", show_default=False)]
 Plain = Annotated[bool, typer.Option("--plain", help="Without the tokens around the text, such as BOS.")]
-Compare = Annotated[bool, typer.Option("--compare", help="Ask llama.cpp too.")]
+Compare = Annotated[bool, typer.Option("--compare", help="Ask llama.cpp too.", rich_help_panel=LLAMA_CPP)]
 ComparedGguf = Annotated[
-    Path | None, typer.Option("--gguf", help="The GGUF file of the folder, for --compare.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--gguf", help="The GGUF file of the folder, for --compare.", show_default=False, rich_help_panel=LLAMA_CPP
+    ),
 ]
 ModelServer = Annotated[
     str | None,
-    typer.Option("--llama-server", help="Its path, or the URL of one that runs with this model.", show_default=False),
+    typer.Option(
+        "--llama-server",
+        help="Its path, or the URL of one that runs with this model.",
+        show_default=False,
+        rich_help_panel=LLAMA_CPP,
+    ),
 ]
 
 Command = Callable[..., None]

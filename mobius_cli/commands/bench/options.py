@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from mobius_cli.options import ENGINE, LLAMA_CPP
+
+TESTS = "Tests"
+
 HELP = """Measure prompt and generation speed, in llama-bench's columns, beside llama.cpp if its file is given.
 
 A test is timed until its logits are on the host. Not counted: loading, tokenization, sampling, filling the cache to a
@@ -23,11 +27,20 @@ whole process, without llama.cpp's; memory on the device is what nvidia-smi says
 whether the files are in the system's cache.
 """
 
-Gguf = Annotated[Path | None, typer.Option("--gguf", help="The GGUF file: llama.cpp runs beside.", show_default=False)]
-Prompts = Annotated[str, typer.Option("-p", "--n-prompt", help="Prompt lengths, by comma.")]
-Generates = Annotated[str, typer.Option("-n", "--n-gen", help="Numbers of tokens to generate, by comma.")]
-Depths = Annotated[str, typer.Option("-d", "--n-depth", help="Tokens in the cache before a test, by comma.")]
-Repeat = Annotated[int, typer.Option("-r", "--repetitions", min=1, help="Samples per test, after a warm-up.")]
+Gguf = Annotated[
+    Path | None,
+    typer.Option("--gguf", help="The GGUF file: llama.cpp runs beside.", show_default=False, rich_help_panel=LLAMA_CPP),
+]
+Prompts = Annotated[str, typer.Option("-p", "--n-prompt", help="Prompt lengths, by comma.", rich_help_panel=TESTS)]
+Generates = Annotated[
+    str, typer.Option("-n", "--n-gen", help="Numbers of tokens to generate, by comma.", rich_help_panel=TESTS)
+]
+Depths = Annotated[
+    str, typer.Option("-d", "--n-depth", help="Tokens in the cache before a test, by comma.", rich_help_panel=TESTS)
+]
+Repeat = Annotated[
+    int, typer.Option("-r", "--repetitions", min=1, help="Samples per test, after a warm-up.", rich_help_panel=TESTS)
+]
 Form = Annotated[
     str | None,
     typer.Option(
@@ -39,6 +52,13 @@ Form = Annotated[
 ]
 LlamaServer = Annotated[
     str | None,
-    typer.Option("--llama-server", help="Its path; a llama-bench in the same folder is preferred.", show_default=False),
+    typer.Option(
+        "--llama-server",
+        help="Its path; a llama-bench in the same folder is preferred.",
+        show_default=False,
+        rich_help_panel=LLAMA_CPP,
+    ),
 ]
-Threads = Annotated[int, typer.Option("--threads", "-t", min=1, help="Threads of both engines.")]
+Threads = Annotated[
+    int, typer.Option("--threads", "-t", min=1, help="Threads of both engines.", rich_help_panel=ENGINE)
+]
