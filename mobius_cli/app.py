@@ -113,6 +113,7 @@ def run(
     raw: opt.Raw = False,
     system: opt.System = None,
     template: opt.ChatTemplate = None,
+    template_var: opt.TemplateVar = None,
     ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
     as_json: opt.Json = False,
@@ -124,7 +125,8 @@ def run(
         if raw and value is not None:
             raise typer.BadParameter(f"--raw and {option} contradict each other")
 
-    run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads), Output(as_json))
+    variables = opt.template_variables(template_var)
+    run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads, variables), Output(as_json))
 
 
 @app.command(cls=Command, epilog=example("mobius verify model model.gguf"))

@@ -149,6 +149,10 @@ ChatTemplate = Annotated[
         rich_help_panel=CHAT,
     ),
 ]
+TemplateVar = Annotated[
+    list[str] | None,
+    typer.Option("--template-var", metavar="NAME=VALUE", help="A variable of the chat template; JSON, or else a text."),
+]
 LlamaServer = Annotated[
     str | None,
     typer.Option(
@@ -246,6 +250,29 @@ def numbers(text: str) -> list[int]:
         found = [-1]
     if any(n < 0 for n in found):
         raise typer.BadParameter(f"{text!r}: whole numbers separated by commas are wanted")
+    return found
+
+
+def template_variables(given: list[str] | None) -> dict[str, Any]:
+    """Variables for a chat template, each as NAME=VALUE; a value that is no JSON is a text.
+
+    Raises:
+        typer.BadParameter: anything else.
+    """
+    import json
+
+    def refused(constant: str) -> float:
+        raise ValueError(constant)  # NaN and the like are no JSON
+
+    found: dict[str, Any] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier() or name == "messages":
+            raise typer.BadParameter(f"{text!r}: NAME=VALUE is wanted, such as enable_thinking=false")
+        try:
+            found[name] = json.loads(value, parse_constant=refused)
+        except (ValueError, RecursionError):
+            found[name] = value
     return found
 
 

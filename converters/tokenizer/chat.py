@@ -1,95 +1,51 @@
-"""Chat messages to a prompt, with the template that the model came with."""
+"""Chat messages to a prompt, with the template that the model came with: the text that llama-server gives."""
 
 import datetime
-import json
-from collections.abc import Sequence
-from functools import cache, lru_cache
-from typing import Any, NoReturn
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import jinja2
-from jinja2 import nodes
-from jinja2.ext import Extension, loopcontrols
-from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from converters.tokenizer.probe import Message, find_form
+from converters.tokenizer.template_process import TemplateProcess
+from converters.tokenizer.thinking import thinks
 
-from repack.errors import MobiusError
+# What llama-server asks for, in the words of several families: thoughts of earlier answers stay.
+_KEEP_THOUGHTS: Mapping[str, bool] = {
+    "preserve_thinking": True,
+    "preserve_reasoning": True,
+    "clear_thinking": False,
+    "truncate_history_thinking": False,
+    "drop_thinking": False,
+}
 
 
 def render_chat(
     template: str,
-    messages: Sequence[dict[str, str]],
+    messages: Sequence[Message],
     *,
     bos_token: str,
     eos_token: str,
     add_generation_prompt: bool = True,
+    variables: Mapping[str, Any] | None = None,
 ) -> str:
-    """The prompt for these messages (each with `role` and `content`).
+    """The prompt for these messages (each with `role` and `content`); `variables` go to the template on top.
 
     The result holds the special tokens as text, BOS too where the template puts it: encode it without
     adding special tokens.
+
+    Raises:
+        MobiusError: the template is broken or endless, refuses the messages, or would lose one of their texts.
     """
-    try:
-        return _compile(template).render(
-            messages=messages,
-            bos_token=bos_token,
-            eos_token=eos_token,
-            add_generation_prompt=add_generation_prompt,
-        )
-    except jinja2.TemplateSyntaxError as error:
-        raise MobiusError(f"the chat template has an error in line {error.lineno}: {error.message}") from error
-    except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
-        raise MobiusError(
-            f"the chat template refuses these messages: {_first_line(error)}",
-            "look at the order and names of the roles",
-        ) from error
+    given = {"bos_token": bos_token, "eos_token": eos_token, **_KEEP_THOUGHTS, **_dates()}
+    if add_generation_prompt:  # else it is not there at all
+        given["add_generation_prompt"] = True
+    own = dict(variables or {})
+    with TemplateProcess(template) as engine:
+        form = find_form(engine, messages, given | own)
+        if "enable_thinking" not in own:
+            own["enable_thinking"] = thinks(engine, template, given, form)
+        return engine.render(given | own | {"messages": form.of(messages)})
 
 
-@lru_cache(maxsize=8)
-def _compile(template: str) -> jinja2.Template:
-    return chat_environment().from_string(template)
-
-
-@cache
-def chat_environment() -> jinja2.Environment:
-    """Jinja as chat templates are written for it."""
-    # Sandboxed: the template comes from a downloaded file.
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols, _Generation]
-    )
-    environment.filters["tojson"] = _to_json
-    environment.globals["raise_exception"] = _raise_exception
-    environment.globals["strftime_now"] = _strftime_now
-    return environment
-
-
-class _Generation(Extension):
-    """`{% generation %}` marks what the model writes, for training: it shows nothing itself."""
-
-    tags = {"generation"}  # noqa: RUF012 - as the base class has it
-
-    def parse(self, parser: Parser) -> list[nodes.Node]:
-        next(parser.stream)
-        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
-
-
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    """JSON as models were trained on it: jinja's own filter escapes characters for HTML."""
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-
-def _raise_exception(message: str) -> NoReturn:
-    raise jinja2.TemplateError(message)
-
-
-def _strftime_now(form: str) -> str:
-    return datetime.datetime.now().strftime(form)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _dates() -> dict[str, str]:
+    today = datetime.datetime.now()
+    return {"date_string": today.strftime("%d %b %Y"), "datetime": today.strftime("%b %d %Y")}

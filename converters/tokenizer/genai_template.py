@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 from jinja2 import nodes
 
-from converters.tokenizer.chat import chat_environment
+from converters.tokenizer.engine import chat_environment
 
 # What the engine knows, of that which Jinja knows.
 _FILTERS = re.compile(

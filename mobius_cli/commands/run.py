@@ -1,8 +1,10 @@
 """`mobius run`: generate text with a converted folder."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mobius_cli.options import given_text
 from mobius_cli.output import Output
@@ -13,7 +15,10 @@ from repack.errors import InputError, MobiusError
 
 @dataclass(frozen=True)
 class Request:
-    """What the user asked for; `raw`: without a chat template, `template`: with the one of this name."""
+    """What the user asked for; `raw`: without a chat template, `template`: with the one of this name.
+
+    `variables` go to the chat template on top of those that it always gets.
+    """
 
     folder: Path
     prompt: str
@@ -23,6 +28,7 @@ class Request:
     template: str | None
     ep: str | None
     threads: int
+    variables: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_prompt(request: Request, output: Output) -> None:
@@ -65,7 +71,9 @@ def _prompt_ids(request: Request, codec: TextCodec) -> list[int]:
             raise MobiusError("--raw takes no chat template", "leave out --raw or --chat-template")
         codec.use_template(request.template)
     if not request.raw and codec.chat_template is not None:
-        return codec.encode_chat(prompt, request.system)
+        return codec.encode_chat(prompt, request.system, request.variables)
+    if request.variables:
+        raise MobiusError("--template-var is for a chat template, and there is none", "leave out --template-var")
     if request.system is not None:
         raise MobiusError("a system message needs a chat template", "leave out --raw, or put it into the prompt")
     return codec.encode(prompt)

@@ -1,7 +1,8 @@
 """Text to token ids and back, from a model folder's own files or from a GGUF file."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from converters.folder.manifest import read_manifest
 from converters.tokenizer.chat import render_chat
@@ -85,17 +86,19 @@ class TextCodec:
         """The tokens that are found in a text before anything else, in the order of their ids."""
         return [token.content for _, token in sorted(self._tokenizer.get_added_tokens_decoder().items())]
 
-    def render_chat(self, prompt: str, system: str | None = None) -> str:
-        """One user turn in the chat template, which must be there."""
+    def render_chat(self, prompt: str, system: str | None = None, variables: Mapping[str, Any] | None = None) -> str:
+        """One user turn in the chat template, which must be there and may want `variables`."""
         assert self.chat_template is not None
         messages = [{"role": "system", "content": system}] if system is not None else []
         messages.append({"role": "user", "content": prompt})
         bos, eos = self._config.get("bos_token", ""), self._config.get("eos_token", "")
-        return render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos)
+        return render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos, variables=variables)
 
-    def encode_chat(self, prompt: str, system: str | None = None) -> list[int]:
+    def encode_chat(
+        self, prompt: str, system: str | None = None, variables: Mapping[str, Any] | None = None
+    ) -> list[int]:
         """Ids of one user turn in the chat template; what goes around every text is there once, as in llama.cpp."""
-        text = self.render_chat(prompt, system)
+        text = self.render_chat(prompt, system, variables)
         if self._config.get("add_bos_token"):
             text = text.removeprefix(self._config.get("bos_token", ""))
         if self._config.get("add_eos_token"):

