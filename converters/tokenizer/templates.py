@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from converters.tokenizer.genai_losses import genai_losses
 from converters.tokenizer.genai_template import genai_template_warning, without_block_trimming
 from repack.errors import InputError
 
@@ -16,6 +17,7 @@ def read_templates(metadata: Mapping[str, Any], warnings: list[str]) -> tuple[st
 
     Raises:
         InputError: one of them is not a text.
+        MobiusError: the main one is endless.
     """
     found = {key: metadata[key] for key in metadata if key == KEY or key.startswith(f"{KEY}.")}
     for key, value in found.items():
@@ -30,6 +32,7 @@ def read_templates(metadata: Mapping[str, Any], warnings: list[str]) -> tuple[st
         del named[name]
     if main is None:
         return None, named
+    warnings.extend(genai_losses(main))
     if (warning := genai_template_warning(main)) is not None:
         warnings.append(warning)
     return without_block_trimming(main), named

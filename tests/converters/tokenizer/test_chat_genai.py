@@ -12,10 +12,12 @@ import pytest
 from converters.sources.gguf.file import GgufFile
 from converters.tokenizer import export_tokenizer
 from converters.tokenizer.engine import chat_environment
+from converters.tokenizer.genai_losses import genai_losses
 from converters.tokenizer.genai_template import genai_template_warning, without_block_trimming
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
 from mobius_cli.runtime.text import TextCodec
 from tests.converters.tokenizer.support.chat_templates import TEMPLATES
+from tests.converters.tokenizer.support.faulty_templates import ALL
 from tests.converters.tokenizer.support.vocab_files import CONTROL, byte_level
 from tests.support.genai import genai_ids, genai_tokenizer, loadable_folder
 from tests.support.tiny import write_tiny
@@ -181,6 +183,33 @@ def test_what_genai_knows(template: str, genai: Any) -> None:
 def test_a_broken_template_is_left_alone() -> None:
     assert genai_template_warning("{% if %}") is None
     assert without_block_trimming("{% if \n '") == "{% if \n '"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_losses_are_announced(name: str, genai: Any) -> None:
+    """A warning for each template that loses a text in genai's own engine, and for no other."""
+    system = [{"role": "system", "content": "sys"}, *_USER]
+    user, both = _theirs(genai, ALL[name], _USER), _theirs(genai, ALL[name], system)
+    lost_user = user is None or "you" not in user
+    lost_system = both is None or "sys" not in both
+    text = " ".join(genai_losses(ALL[name]))
+    assert ("as lists of parts" in text) == lost_user
+    assert ("no place for a system message" in text) == (lost_system and not lost_user)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if name.startswith("thinking")])
+def test_thinking_that_genai_does_not_ask_for_is_announced(name: str, genai: Any, tmp_path: Path) -> None:
+    path = _tiny(tmp_path, ALL[name])
+    with _server(path) as server:
+        other = server._request("/apply-template", {"messages": _USER})["prompt"] != _theirs(genai, ALL[name], _USER)
+    assert any("enable_thinking" in warning for warning in genai_losses(ALL[name])) == other
+
+
+def test_templates_without_losses() -> None:
+    assert [genai_losses(TEMPLATES[name]) for name in TEMPLATES if name != "gemma"] == [[]] * (len(TEMPLATES) - 1)
+    assert "no place for a system message" in genai_losses(TEMPLATES["gemma"])[0]
+    assert genai_losses("{% if %}") == genai_losses("{{ raise_exception('never') }}") == []
+    assert "no text of the user" in genai_losses("Hello!")[0]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from converters.tokenizer import engine, template_process
 from converters.tokenizer.chat import render_chat
 from converters.tokenizer.template_process import TemplateProcess
 from repack.errors import MobiusError
+from tests.support.cli import mobius
+from tests.support.tiny import write_tiny
 
 SHOWN = "{{ messages[-1].content }}"
 # What each of them ends with, and after how many seconds at most.
@@ -59,6 +62,20 @@ def test_they_end(name: str, started: list[subprocess.Popen[bytes]]) -> None:
     assert "--raw" in caught.value.hint
     assert len(caught.value.message) < 200
     assert [process.returncode is not None for process in started] == [True]
+
+
+@pytest.mark.parametrize("name", ["calls itself", "nested ranges"])
+def test_convert_ends_too(name: str, tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
+    path = write_tiny(
+        tmp_path / "m.gguf", "llama", tokenizer="bpe", extra_metadata={"tokenizer.chat_template": ENDLESS[name][0]}
+    )
+    begin = time.monotonic()
+    done = mobius("convert", path, "-o", tmp_path / "onnx")
+    assert time.monotonic() - begin < engine.SECONDS + 5
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 2), done.stderr
+    assert "the chat template does not come to an end" in done.stderr
+    assert not (tmp_path / "onnx").exists()
+    assert all(process.returncode is not None for process in started)
 
 
 def test_a_range_that_is_too_long_is_refused() -> None:

@@ -96,6 +96,27 @@ def test_variables_of_a_template(folder: Path) -> None:
     assert "NAME=VALUE is wanted" in done.stderr
 
 
+def _converted(folder: Path, template: str) -> tuple[Path, str]:
+    """A folder, and what `convert` says."""
+    path = write_tiny(folder / "m.gguf", "llama", tokenizer="bpe", extra_metadata={KEY: template})
+    done = mobius("convert", path, "-o", folder / "onnx", "--force")
+    assert done.exit_code == 0, done.stderr
+    return folder / "onnx", done.stderr
+
+
+def test_losses_are_announced_and_repaired_or_refused(tmp_path: Path) -> None:
+    folder, said = _converted(tmp_path, "{% for m in messages if m.role == 'user' %}[{{ m.content }}]{% endfor %}")
+    assert said.count("warning: the chat template has no place for a system message") == 1
+    assert _prompt(folder, "--system", "cd") == _ids(folder, "[cd\nab]")
+    folder, said = _converted(tmp_path, "Hello!")
+    assert said.count("warning: the chat template shows no text of the user") == 1
+    done = mobius("run", folder, "-p", "ab")
+    assert (done.exit_code, done.stderr.count("\n")) == (1, 2)
+    assert "the chat template shows no text of the user" in done.stderr
+    assert mobius("run", folder, "-p", "ab", "--raw", "-n", "1").exit_code == 0
+    assert "warning" not in _converted(tmp_path, MAIN)[1]
+
+
 def test_a_name_that_the_folder_does_not_have(folder: Path) -> None:
     done = mobius("run", folder, "-p", "ab", "--chat-template", "rag")
     assert (done.exit_code, done.stderr.count("\n")) == (1, 2)
