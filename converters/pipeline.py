@@ -10,7 +10,8 @@ from converters.folder import configs
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.source_file import SourceFile
-from converters.folder.writer import DATA, MODEL, OnTensor, files_in, new_folder, write_json
+from converters.folder.writer import OnTensor, files_in, new_folder, write_json
+from converters.graph.graph import DATA, MODEL
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer

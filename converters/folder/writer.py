@@ -11,9 +11,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from converters.folder.manifest import FORMAT, MANIFEST
+from converters.graph.graph import DATA, MODEL
 from repack.errors import InputError, MobiusError
 
-MODEL, DATA = "model.onnx", "model.onnx_data"
 OnTensor = Callable[[str, int], None]  # name of a stored weight, bytes
 SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
 # What a conversion can write: the names that may be lost with a folder whose own list cannot be read.

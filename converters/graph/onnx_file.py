@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import onnx_ir as ir
 
-from converters.folder.writer import DATA, MODEL, OnTensor
-from converters.graph.graph import DTYPES, Graph, Value
+from converters.folder.writer import OnTensor
+from converters.graph.graph import DATA, DTYPES, MODEL, Graph, Value
 
 IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
 EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them

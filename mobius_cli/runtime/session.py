@@ -9,7 +9,7 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from converters.folder.manifest import Manifest, read_manifest
-from converters.folder.writer import MODEL
+from converters.graph.graph import MODEL
 from converters.target import TARGETS, Target
 from converters.weights.matmulnbits import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding

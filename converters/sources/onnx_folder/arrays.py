@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from converters.folder.writer import DATA, MODEL
+from converters.graph.graph import DATA, MODEL
 from repack.errors import InputError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from converters.folder.manifest import read_manifest
-from converters.folder.writer import DATA
+from converters.graph.graph import DATA
 from converters.target import Target
 from mobius_cli.commands.bench.chart import picture
 from mobius_cli.commands.bench.engine import LlamaCppEngine, open_llama_cpp

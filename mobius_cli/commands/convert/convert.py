@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from converters.folder.writer import DATA, MODEL, check_destination, files_in
+from converters.folder.writer import check_destination, files_in
+from converters.graph.graph import DATA, MODEL
 from converters.pipeline import Result, convert
 from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
