@@ -74,11 +74,11 @@ class TextCodec:
         """Take the chat template of this name from now on.
 
         Raises:
-            MobiusError: the folder has none of this name.
+            InputError: the folder has none of this name.
         """
         if name not in self._named:
             known = ", ".join(self._named) or "it has none by name"
-            raise MobiusError(f"the folder has no chat template named {name!r}", f"choose one of: {known}")
+            raise InputError(f"the folder has no chat template named {name!r}", f"choose one of: {known}")
         self.chat_template = self._named[name]
 
     @property

@@ -119,12 +119,12 @@ def test_losses_are_announced_and_repaired_or_refused(tmp_path: Path) -> None:
 
 def test_a_name_that_the_folder_does_not_have(folder: Path) -> None:
     done = mobius("run", folder, "-p", "ab", "--chat-template", "rag")
-    assert (done.exit_code, done.stderr.count("\n")) == (1, 2)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 2)
     assert "no chat template named 'rag'" in done.stderr
     assert "choose one of: parts, tool_use" in done.stderr
     done = mobius("run", folder, "-p", "ab", "--chat-template", "tool_use", "--raw")
-    assert done.exit_code == 1
-    assert "--raw takes no chat template" in done.stderr
+    assert done.exit_code == 2
+    assert "--raw and --chat-template contradict each other" in done.stderr
 
 
 def test_inspect_names_them(folder: Path) -> None:

@@ -182,7 +182,7 @@ def test_quant_format_everywhere(made: Path, tmp_path: Path) -> None:
     shown = json.loads(mobius("inspect", made / "t.gguf", "--json", *options).stdout)
     assert {kind["becomes"] for kind in shown["types"] if kind["type"] == "Q4_K"} == {"int4, block 32 + offset"}
     fused = ("--quant-format", "matmulnbits")
-    refused(made / "t.gguf", tmp_path / "c", ("--ep", "onnx", *fused), "matmulnbits cannot be with onnx", "--ep")
+    refused(made / "t.gguf", tmp_path / "c", ("--ep", "onnx", *fused), "matmulnbits cannot be with onnx", "--ep", 2)
 
 
 def test_there_and_back_by_the_format_alone(made: Path, tmp_path: Path) -> None:
