@@ -9,7 +9,7 @@ from converters.tokenizer.chat import render_chat
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import stored_tokenizer
 from mobius_cli.runtime.token_bytes import TokenBytes
-from repack.errors import InputError, MobiusError
+from repack.errors import InputError
 
 
 class TextCodec:
