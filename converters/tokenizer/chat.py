@@ -16,6 +16,8 @@ _KEEP_THOUGHTS: Mapping[str, bool] = {
     "truncate_history_thinking": False,
     "drop_thinking": False,
 }
+# A family (Step 3.5) whose texts llama-server gives without white space around them.
+_TRIMMED = "You have access to the following functions in JSONSchema format"
 
 
 def render_chat(
@@ -39,6 +41,8 @@ def render_chat(
     if add_generation_prompt:  # else it is not there at all
         given["add_generation_prompt"] = True
     own = dict(variables or {})
+    if _TRIMMED in template:
+        messages = [{**message, "content": message["content"].strip()} for message in messages]
     with TemplateProcess(template) as engine:
         form = find_form(engine, messages, given | own)
         if "enable_thinking" not in own:

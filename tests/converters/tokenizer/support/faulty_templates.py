@@ -58,13 +58,36 @@ THINKING = {
     ),
     "only off": _chat(_TEXT, "{% if not enable_thinking %}/no_think{% endif %}"),
     "in front": "{% if enable_thinking %}/think{% else %}/no_think{% endif %}" + _chat(_TEXT),
-    "split": "{# content.split('</think>') #}" + _chat(_TEXT, "{{ enable_thinking }}"),
-    "gpt-oss": "{# <|channel|> #}" + _chat(_TEXT, "{{ enable_thinking }}"),
-    "gemma 4": "{# '<|tool_call>call:' #}" + _chat(_TEXT, "{{ enable_thinking }}"),
-    "magistral": "{# [SYSTEM_PROMPT] [TOOL_CALLS] [ARGS] #}" + _chat(_ANY, "{{ enable_thinking }}"),
-    "mistral small": "{# [SYSTEM_PROMPT] [TOOL_CALLS] [ARGS] [CALL_ID] #}" + _chat(_TEXT, "{{ enable_thinking }}"),
     "and a variable": _chat(_TEXT, "{% if enable_thinking %}<think>{% endif %}{{ more }}"),
     "another name": _chat(_TEXT, "{% if thinking %}<think>{% else %}</think>{% endif %}"),
+}
+# Families that llama-server knows, or nearly, by what their templates have.
+FAMILIES = {
+    mark: "{# " + mark + " #}" + _chat(_ANY, "{{ enable_thinking }}")
+    for mark in (
+        "content.split('</think>')",
+        "content.split('</think>') reasoning_content",
+        "<|channel|>",
+        "'<|tool_call>call:'",
+        "[SYSTEM_PROMPT] [TOOL_CALLS] [ARGS]",
+        "[SYSTEM_PROMPT] [TOOL_CALLS] [ARGS] [CALL_ID]",
+        "[SYSTEM_PROMPT] [ARGS]",
+        "chat_format=llm-jp-harmony-v1",
+        "<|tool_calls_section_begin|> <|tool_call_begin|>",
+        "<|tool_calls_section_begin|>",
+        "<|open|> <|close|> <|sep|> <|end_of_msg|>",
+        "<role>ASSISTANT</role> <arg_key>",
+        "<role>ASSISTANT</role>",
+        "<|START_TEXT|> <|START_ACTION|>",
+        "<|START_ACTION|>",
+        "<|tool_list_start|> <|tool_list_end|>",
+        "<|tool_list_start|>",
+        "List of tools: [",
+        "dsml_token function_calls DSML",
+        "dsml_token tool_calls DSML",
+        "dsml_token DSML",
+        "Write your thoughts between <think></think> and write your response between <response></response>",
+    )
 }
 VARIABLES = {
     "undefined ones": _chat(
@@ -78,6 +101,7 @@ VARIABLES = {
         _TEXT, "{{ preserve_thinking }}{{ clear_thinking }}{{ drop_thinking }}{{ truncate_history_thinking }}"
         "{{ preserve_reasoning }}",
     ),
+    "step": "{# You have access to the following functions in JSONSchema format #}" + _chat(_TEXT),
     "tokens": "{{ bos_token }}" + _chat(_TEXT) + "{{ eos_token }}{{ unk_token }}",
     "json": _chat("{{ m.content | tojson }}", "{{ [1, 2.5, true, none, {'é': '<\"&'}] | tojson }}"),
     "generation prompt": _chat(_TEXT) + "{{ add_generation_prompt is defined }}{{ add_generation_prompt }}",
@@ -85,7 +109,8 @@ VARIABLES = {
 ALL = {
     f"{kind}: {name}": template
     for kind, group in {
-        "typed": TYPED, "either": EITHER, "no system": NO_SYSTEM, "thinking": THINKING, "variables": VARIABLES
+        "typed": TYPED, "either": EITHER, "no system": NO_SYSTEM, "thinking": THINKING,
+        "families": FAMILIES, "variables": VARIABLES,
     }.items()
     for name, template in group.items()
 }  # fmt: skip
