@@ -13,7 +13,6 @@ from converters.target import Target
 HEAD_DIM_STEP = 8  # channels of a head are a multiple of this
 ROPE_STEP = 16  # it turns multiples of so many channels only
 NORM_INPUTS_BEHIND = 5  # inputs of the operator between the rotary tables and the norms' weights
-LAST = 2**31 - 1  # the end of an axis
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
 
@@ -100,21 +99,18 @@ class GroupQueryAttention:
 
 
 def _checked(c: GraphContext, inputs: SequenceInputs) -> Value:
-    """The lengths; or an error where padding is that the operator does not know of.
+    """The lengths; or an error where a row begins with padding.
 
-    It takes the first columns of a row for its text. Padding may stand behind the prompt, where the following tokens
-    take its place; not before it, and not in a later step.
+    The operator takes the first columns of a row for its text: padding may stand behind a prompt, where the following
+    tokens take its place. (It refuses batches of several tokens in a later step itself; a mask may be longer than the
+    text, so padding behind those of a single row cannot be told from a mask that waits for more.)
     """
-    g, one = c.graph, c.integer("position_step", 1)
+    g = c.graph
     with g.scope("mask"):
-        length = sequence_length(c, inputs)
-        own = g.op("ReduceMin", g.op("Slice", inputs.mask, g.op("Neg", length), g.ints(LAST), g.ints(1)), keepdims=0)
-        at_start = g.op("Equal", g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2)), length)
         first = g.op("ReduceMin", g.op("Gather", inputs.mask, c.integer("position_first", 0), axis=1), keepdims=0)
-        index = g.op("Sub", one, g.op("Mul", first, g.op("Where", at_start, one, own)))
+        index = g.op("Sub", c.integer("position_step", 1), first)
         rows = g.op("Unsqueeze", inputs.sequence_lengths, g.ints(0))
-        found = g.op("Gather", rows, index, axis=0, name="padding_must_stand_behind_the_prompt")
-        return g.op("Reshape", found, g.ints(-1))
+        return g.op("Gather", rows, index, axis=0, name="padding_must_stand_behind_the_prompt")
 
 
 def _poisoned(c: GraphContext, y: Value, inputs: SequenceInputs) -> Value:
