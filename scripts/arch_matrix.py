@@ -33,12 +33,12 @@ def prove(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    from converters.archs.describe import ARCHITECTURES
+    from converters.archs.registry import architectures
     from tests.support.arch_cases import all_cases
 
-    wanted, start = sys.argv[1:] or list(ARCHITECTURES), time.monotonic()
+    wanted, start = sys.argv[1:] or list(architectures()), time.monotonic()
     known: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
-    proofs = {arch: proof for arch, proof in known.items() if arch in ARCHITECTURES and arch not in wanted}
+    proofs = {arch: proof for arch, proof in known.items() if arch in architectures() and arch not in wanted}
     failed = set()
     for name, case in all_cases().items():
         if case.arch not in wanted:

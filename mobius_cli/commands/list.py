@@ -10,20 +10,20 @@ def _archs() -> list[dict[str, str]]:
     """A row per architecture with its proof, from scripts/arch_matrix.py; without a proof it is not listed."""
     from importlib.resources import files
 
-    import converters.archs.describe  # noqa: F401 - fills the registry
-    from converters.archs.registry import ARCHITECTURES
+    from converters.archs.registry import architectures
 
     proofs = json.loads(files("mobius_cli").joinpath("data/archs.json").read_text(encoding="utf-8"))
+    known = architectures()
     return [
         {
             "architecture": name,
-            "models": ARCHITECTURES[name].summary,
+            "models": known[name].summary,
             "models tested": str(proof["cases"]),
             "cpu": f"{proof['cpu']:.0e}",
             "onnx": f"{proof['onnx']:.0e}",
         }
         for name, proof in proofs.items()
-        if name in ARCHITECTURES
+        if name in known
     ]
 
 

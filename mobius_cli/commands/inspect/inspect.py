@@ -3,7 +3,6 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from converters.folder.manifest import MANIFEST
 from mobius_cli.options import wanted_target
 from mobius_cli.output import Output
 from repack.errors import InputError
@@ -45,4 +44,8 @@ def inspect_model(model: Path, choices: Choices, output: Output, *, every_tensor
 
 def _is_model_folder(path: Path) -> bool:
     """A folder, unless it is one of GGUF files, of which one must be chosen."""
-    return path.is_dir() and ((path / MANIFEST).exists() or not any(path.glob("*.gguf")))
+    if not path.is_dir():
+        return False
+    from converters.folder.manifest import MANIFEST
+
+    return (path / MANIFEST).exists() or not any(path.glob("*.gguf"))
