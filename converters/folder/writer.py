@@ -21,7 +21,7 @@ WRITTEN = frozenset({
     MODEL, DATA, MANIFEST, "genai_config.json", "config.json", "generation_config.json", "tokenizer.json",
     "tokenizer_config.json", "chat_template.jinja",
 })  # fmt: skip
-WRITTEN_TEMPLATES = "additional_chat_templates"  # a folder of them
+WRITTEN_TEMPLATES = "additional_chat_templates"  # a folder, where transformers looks for templates by name
 
 
 @contextmanager

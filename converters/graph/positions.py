@@ -15,7 +15,7 @@ def positions(c: GraphContext, inputs: SequenceInputs) -> Value:
 def sequence_length(c: GraphContext, inputs: SequenceInputs) -> Value:
     """How many tokens a text has in this step, with padding: int64 [1]."""
     g = c.graph
-    return g.op("Slice", g.op("Shape", inputs.input_ids), g.ints(1), g.ints(2))
+    return c.shared("sequence_length", lambda: g.op("Slice", g.op("Shape", inputs.input_ids), g.ints(1), g.ints(2)))
 
 
 def alibi_slopes(heads: int, max_bias: float) -> npt.NDArray[np.float64]:

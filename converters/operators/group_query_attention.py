@@ -87,10 +87,8 @@ class GroupQueryAttention:
         )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
-        if (
-            not c.target.checks_indices and states[0].index == 0
-        ):  # into the residual stream, from where nothing removes it
-            y = _poisoned(c, y, inputs)
+        if states[0].index == 0 and not c.target.checks_indices:
+            y = _poisoned(c, y, inputs)  # joins the residual stream, from where nothing removes it
         if dim == heads.value_dim:
             return y
         split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))

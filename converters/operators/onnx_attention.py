@@ -111,5 +111,4 @@ def _counted(c: GraphContext, inputs: SequenceInputs) -> Value:
 def _of_step(c: GraphContext, columns: Value, inputs: SequenceInputs, axis: int) -> Value:
     """The last columns: those of the step's tokens."""
     g = c.graph
-    length = c.shared("sequence_length", lambda: sequence_length(c, inputs))
-    return g.op("Slice", columns, g.op("Neg", length), g.ints(LAST), g.ints(axis))
+    return g.op("Slice", columns, g.op("Neg", sequence_length(c, inputs)), g.ints(LAST), g.ints(axis))

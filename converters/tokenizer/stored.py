@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from converters.folder.writer import write_json
+from converters.folder.writer import WRITTEN_TEMPLATES, write_json
 from converters.tokenizer.export import TokenizerFiles
 
 TOKENIZER, CONFIG, TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
-NAMED_TEMPLATES = "additional_chat_templates"  # where transformers looks for templates by name
+NAMED_TEMPLATES = WRITTEN_TEMPLATES
 
 
 def write_tokenizer(folder: Path, tokens: TokenizerFiles) -> None:
