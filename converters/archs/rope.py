@@ -1,5 +1,7 @@
 """Rotary embeddings as llama.cpp reads them from a file."""
 
+import numpy as np
+
 from converters.archs.hparams import Hparams
 from converters.spec import ContextFactors, LinearScaling, Rope, YarnScaling
 from repack.errors import MobiusError
@@ -89,3 +91,22 @@ def _fine_tuning(h: Hparams) -> dict[str, float]:
         "beta_slow": h.number("rope.scaling.yarn_beta_slow", 1.0),
         "log_multiplier": h.number("rope.scaling.yarn_log_multiplier", 0.0),
     }
+
+
+def check_sections(h: Hparams, pairs: int) -> None:
+    """Check rope.dimension_sections, which says of each pair whether it turns by time, height or width.
+
+    All three are the position in a text, so the sections change nothing there, unless pairs are left that turn by none.
+
+    Raises:
+        MobiusError: such pairs are left.
+    """
+    given = h.raw("rope.dimension_sections")
+    sizes = [int(size) for size in given][:3] if isinstance(given, (list, np.ndarray)) else []
+    whole = sum(int(size) for size in given) if len(sizes) == 3 else 0
+    # as llama.cpp deals them out: time, height, width, time, ... as far as each one's size goes
+    if whole < 1 or any(pair % whole >= 3 * sizes[pair % whole % 3] for pair in range(pairs)):
+        raise MobiusError(
+            f"{h.architecture}.rope.dimension_sections is {given}, which leaves some of {pairs} pairs unturned",
+            "the metadata is damaged or unusual",
+        )

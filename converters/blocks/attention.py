@@ -23,8 +23,8 @@ def attention(b: Build, x: Value, module: Attention, place: Place, inputs: Seque
         heads = _heads(b, module, prefix)
         outside = module.rope is not None and heads.rope is None
         untouched = (module.qk_norm is None or heads.norms is not None) and module.temperature is None and not outside
-        packed = untouched and operator.takes_packed(heads)
-        q, k, v = projections(b, x, module, prefix, packed)
+        packed = untouched and not module.gated and operator.takes_packed(heads)
+        q, k, v, *gate = projections(b, x, module, prefix, packed)
         if module.clip:
             q = _clip(b, q, module.clip)
             k, v = (None if part is None else _clip(b, part, module.clip) for part in (k, v))
@@ -35,6 +35,8 @@ def attention(b: Build, x: Value, module: Attention, place: Place, inputs: Seque
         y = operator.emit(b.c, q, k, v, heads, place.layer, inputs)
         if module.sub_norm:
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)
+        for opening in gate:
+            y = b.c.graph.op("Mul", y, b.c.graph.op("Sigmoid", opening))
         return linear(b, y, f"{prefix}.attn_output", b.spec.hidden, width)
 
 

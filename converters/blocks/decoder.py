@@ -64,7 +64,10 @@ def _add(b: Build, residual: Residual, group: Sequence[Block], place: Place, inp
     """Blocks that read one input; the results are added up and join the stream."""
     first, *others = group
     x = b.to_activation(residual.total() if first.norm is None else residual.normed(f"{place.prefix}.{first.norm}"))
-    y = _result(b, emit_module(b, x, first.module, place, inputs), first, place)
+    made = emit_module(b, x, first.module, place, inputs)
+    if place.layer == 0 and first is b.spec.layers[0].blocks[0]:  # joins the stream, from where nothing removes it
+        made = b.c.operators.attention.guard(b.c, made, inputs)
+    y = _result(b, made, first, place)
     for block in others:
         own = x if block.norm == first.norm else _own_input(b, residual, block, place)
         y = b.c.graph.op("Add", y, _result(b, emit_module(b, own, block.module, place, inputs), block, place))

@@ -12,9 +12,14 @@ from converters.spec import Attention
 
 def projections(
     b: Build, x: Value, module: Attention, prefix: str, packed: bool
-) -> tuple[Value, Value | None, Value | None]:
-    """q, k and v; or, if `packed` allows, all three side by side in the first, which the operator takes as well."""
+) -> tuple[Value, Value | None, Value | None, *tuple[Value, ...]]:
+    """q, k and v; or, if `packed` allows, all three side by side in the first, which the operator takes as well.
+
+    Behind them the gate of a gated attention.
+    """
     g, hidden = b.c.graph, b.spec.hidden
+    if module.gated:
+        return _gated_projections(b, x, module, prefix)
     rows = [
         (f"{prefix}.attn_q", module.heads * module.head_dim, head_order(module, module.heads)),
         (f"{prefix}.attn_k", module.kv_heads * module.head_dim, head_order(module, module.kv_heads)),
@@ -37,6 +42,20 @@ def projections(
             return g.op("Concat", both, linear(b, x, *rows[2][:2], hidden), axis=-1), None, None
     q, k, v = (linear(b, x, name, count, hidden, order) for name, count, order in rows)
     return q, k, v
+
+
+def _gated_projections(b: Build, x: Value, module: Attention, prefix: str) -> tuple[Value, Value, Value, Value]:
+    """q, k, v and the gate; of attn_q all queries' rows come first here, whole rows as the file has them."""
+    g, hidden = b.c.graph, b.spec.hidden
+    q_width, kv = module.heads * module.head_dim, module.kv_heads
+    rows = np.arange(2 * q_width).reshape(module.heads, 2, module.head_dim)
+    queries, gates = rows[:, 0].reshape(-1), rows[:, 1].reshape(-1)
+    if (turned := head_order(module, module.heads)) is not None:
+        queries = queries[turned]
+    both = linear(b, x, f"{prefix}.attn_q", 2 * q_width, hidden, np.concatenate([queries, gates]))
+    q, gate = g.multi_op("Split", both, g.ints(q_width, q_width), outputs=2, axis=-1)
+    k = linear(b, x, f"{prefix}.attn_k", kv * module.head_dim, hidden, head_order(module, kv))
+    return q, k, linear(b, x, f"{prefix}.attn_v", kv * module.value_dim, hidden), gate
 
 
 def head_order(module: Attention, heads: int) -> Order:

@@ -72,6 +72,12 @@ class AttentionOperator(Protocol):
     def positions(self, c: "GraphContext", inputs: SequenceInputs) -> Value:
         """Position of each token of the step in its own text, int64 [batch, sequence], as the states' places are."""
 
+    def real(self, c: "GraphContext", inputs: SequenceInputs) -> Value:
+        """Which of the step's tokens are no padding, bool [batch, sequence]."""
+
+    def guard(self, c: "GraphContext", y: Value, inputs: SequenceInputs) -> Value:
+        """y, the first block's result [batch, sequence, hidden], spoilt where padding stands as it must not."""
+
     def emit(
         self,
         c: "GraphContext",
@@ -88,6 +94,24 @@ class AttentionOperator(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class DeltaInputs:
+    """What a gated delta rule reads, float32: q, k [batch, sequence, heads * dim], v [batch, sequence, heads * value_dim].
+
+    decay, the logarithm of what stays of the state, and beta, the share of the error that is learned: [batch, sequence,
+    heads]; both 0 where there is no token.
+    """
+
+    q: Value
+    k: Value
+    v: Value
+    decay: Value
+    beta: Value
+    heads: int
+    dim: int
+    value_dim: int
+
+
 class OperatorSet(Protocol):
     """How the operators of a target are written, and what they can do."""
 
@@ -102,6 +126,16 @@ class OperatorSet(Protocol):
     @property
     def attention(self) -> AttentionOperator:
         """Its attention."""
+
+    @property
+    def states_in_place(self) -> bool:
+        """Whether a recurrent state's input and output may be one buffer."""
+
+    def gated_delta(self, c: "GraphContext", given: DeltaInputs, past: Value) -> tuple[Value, Value]:
+        """The gated delta rule from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
+
+        S = exp(decay) S; S += k (beta (v - S^T k))^T; result = S^T q.
+        """
 
     def rms_norm(self, c: "GraphContext", x: Value, weight: Value, epsilon: float) -> Value:
         """Root-mean-square norm over the last axis, in float32."""
@@ -158,10 +192,16 @@ class GraphContext:
         found: T = self.memo[key]
         return found
 
-    def add_states(self, layer: int, shapes: Mapping[str, tuple[int | str, ...]], in_place: bool) -> list[State]:
-        """Declare the states of a layer in the activation type, by part, as graph inputs; `keep` closes the circle."""
-        index = len({state.index for state in self.states})
-        made = [State(part, index, layer, self.target.dtype, shape, in_place) for part, shape in shapes.items()]
+    def add_states(
+        self, layer: int, shapes: Mapping[str, tuple[int | str, ...]], in_place: bool, dtype: str | None = None
+    ) -> list[State]:
+        """Declare states of a layer by part, as graph inputs; `keep` closes the circle.
+
+        In the activation type, unless `dtype` says otherwise. All blocks of a layer have one index.
+        """
+        index = next((s.index for s in self.states if s.layer == layer), len({s.index for s in self.states}))
+        kind = dtype or self.target.dtype
+        made = [State(part, index, layer, kind, shape, in_place) for part, shape in shapes.items()]
         self.states += made
         return made
 

@@ -23,6 +23,7 @@ DTYPES: dict[str, tuple[int, int]] = {
     "uint16": (16, 4),
     "int32": (32, 6),
     "int64": (64, 7),
+    "bool": (8, 9),
     "float16": (16, 10),
     "float64": (64, 11),
     "bfloat16": (16, 16),
@@ -66,6 +67,16 @@ class Node:
     attributes: dict[str, Any]
 
 
+@dataclass(eq=False)
+class Body:
+    """What an operator such as Loop runs: nodes of its own, which also see the values outside; an attribute of a node."""
+
+    name: str
+    inputs: list[Value]
+    outputs: list[Value]
+    nodes: list[Node]
+
+
 class Graph:
     """Nodes, initializers, inputs and outputs."""
 
@@ -87,6 +98,21 @@ class Graph:
             yield
         finally:
             self._scope.pop()
+
+    @contextmanager
+    def body(self, name: str, inputs: Sequence[tuple[str, str, Shape]]) -> Iterator[Body]:
+        """The nodes made inside are those of a Body with inputs (name, dtype, shape); the caller fills its outputs.
+
+        Names are unique in the whole graph: some runtimes take an outer value of the same name.
+        """
+        label = self._unique("/".join([*self._scope, name]))
+        outer = self.nodes
+        made = Body(label, [Value(f"{label}/{part}", dtype, shape) for part, dtype, shape in inputs], [], [])
+        self.nodes = made.nodes
+        try:
+            yield made
+        finally:
+            self.nodes = outer
 
     def op(self, op_type: str, *inputs: Value | None, domain: str = "", name: str = "", **attributes: Any) -> Value:
         """Add a node with one output, and return that."""

@@ -6,7 +6,7 @@ import numpy as np
 import onnx_ir as ir
 
 from converters.folder.writer import OnTensor
-from converters.graph.graph import DATA, DTYPES, MODEL, Graph, Value
+from converters.graph.graph import DATA, DTYPES, MODEL, Body, Graph, Node, Value
 
 IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
 EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
@@ -58,21 +58,20 @@ def _graph(graph: Graph) -> ir.Graph:
             values[value] = ir.Value(name=value.name, type=typed, shape=shape, const_value=const)
         return values[value]
 
-    nodes = [
-        ir.node(
-            node.op_type,
-            [None if value is None else edge(value) for value in node.inputs],
-            node.attributes,
-            domain=node.domain,
-            outputs=[edge(value) for value in node.outputs],
-            name=node.name,
-        )
-        for node in graph.nodes
-    ]
+    def made(node: Node) -> ir.Node:
+        attributes = {key: inner(value) if isinstance(value, Body) else value for key, value in node.attributes.items()}
+        inputs = [None if value is None else edge(value) for value in node.inputs]
+        outputs = [edge(value) for value in node.outputs]
+        return ir.node(node.op_type, inputs, attributes, domain=node.domain, outputs=outputs, name=node.name)
+
+    def inner(body: Body) -> ir.Graph:
+        inputs, outputs = [edge(value) for value in body.inputs], [edge(value) for value in body.outputs]
+        return ir.Graph(inputs, outputs, nodes=[made(node) for node in body.nodes], name=body.name)
+
     return ir.Graph(
         [edge(value) for value in graph.inputs],
         [edge(value) for value in graph.outputs],
-        nodes=nodes,
+        nodes=[made(node) for node in graph.nodes],
         initializers=tuple(edge(value) for value in graph.initializers.values()),
         opset_imports={"": graph.opset, **{node.domain: 1 for node in graph.nodes if node.domain}},
         name=graph.name,

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 PAST, PRESENT = "past_key_values", "present"  # what onnxruntime-genai expects before ".N.part", whatever the state is
+# The parts that onnxruntime-genai knows beside keys and values, by these names.
+CONVOLUTION, RECURRENT = "conv_state", "recurrent_state"
 BATCH, PAST_LENGTH, TOTAL_LENGTH = "batch_size", "past_sequence_length", "total_sequence_length"
 
 

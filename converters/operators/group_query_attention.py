@@ -50,6 +50,23 @@ class GroupQueryAttention:
             first = g.op("Slice", found, g.ints(0), g.ints(1), g.ints(1))
             return g.op("Sub", found, g.op("Min", first, c.integer("position_first", 0)))
 
+    def real(self, c: GraphContext, inputs: SequenceInputs) -> Value:
+        """Those that stand no further than the last one; a mask may be longer than its text."""
+        g = c.graph
+        last = inputs.last_position
+        if c.target.checks_indices:
+            last = g.cast(checked_lengths(c, inputs), "int64")
+        return g.op("LessOrEqual", positions(c, inputs), g.op("Unsqueeze", last, g.ints(1)))
+
+    def guard(self, c: GraphContext, y: Value, inputs: SequenceInputs) -> Value:
+        """No numbers in rows that begin with padding, where no kernel can stop a run: logits must not look right."""
+        g = c.graph
+        if c.target.checks_indices:
+            return y
+        with g.scope("mask"):
+            first = g.op("Gather", inputs.mask, g.ints(0), axis=1, name="no_numbers_where_padding_stands_first")
+            return g.op("Div", y, g.op("Unsqueeze", g.cast(first, c.target.dtype), g.ints(2)))
+
     def emit(
         self,
         c: GraphContext,
@@ -67,7 +84,7 @@ class GroupQueryAttention:
             q, k, v = _widened(c, q, k, v, heads, dim, inputs)
         lengths = inputs.sequence_lengths
         if c.target.checks_indices:
-            lengths = c.shared("checked lengths", lambda: _checked(c, inputs))
+            lengths = checked_lengths(c, inputs)
         shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
@@ -87,13 +104,16 @@ class GroupQueryAttention:
         )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
-        if states[0].index == 0 and not c.target.checks_indices:
-            y = _poisoned(c, y, inputs)  # joins the residual stream, from where nothing removes it
         if dim == heads.value_dim:
             return y
         split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
         cut = g.op("Slice", split, g.ints(0), g.ints(heads.value_dim), g.ints(3))
         return _flat(c, cut, heads.count * heads.value_dim)
+
+
+def checked_lengths(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """See `_checked`."""
+    return c.shared("checked lengths", lambda: _checked(c, inputs))
 
 
 def _checked(c: GraphContext, inputs: SequenceInputs) -> Value:
@@ -109,14 +129,6 @@ def _checked(c: GraphContext, inputs: SequenceInputs) -> Value:
         index = g.op("Sub", c.integer("position_step", 1), first)
         rows = g.op("Unsqueeze", inputs.sequence_lengths, g.ints(0))
         return g.op("Gather", rows, index, axis=0, name="padding_must_stand_behind_the_prompt")
-
-
-def _poisoned(c: GraphContext, y: Value, inputs: SequenceInputs) -> Value:
-    """y, but no numbers in rows that begin with padding: where no kernel can stop a run, logits must not look right."""
-    g = c.graph
-    with g.scope("mask"):
-        first = g.op("Gather", inputs.mask, g.ints(0), axis=1, name="no_numbers_where_padding_stands_first")
-        return g.op("Div", y, g.op("Unsqueeze", g.cast(first, c.target.dtype), g.ints(2)))
 
 
 def stored_dim(heads: Heads) -> int:

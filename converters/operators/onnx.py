@@ -1,7 +1,8 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import GraphContext
+from converters.graph.context import DeltaInputs, GraphContext
 from converters.graph.graph import Value
+from converters.operators.chunked_delta import chunked_delta
 from converters.operators.onnx_attention import OnnxAttention
 
 
@@ -11,6 +12,11 @@ class OnnxOperators:
     opset = 23
     adds_before_norm = False
     attention = OnnxAttention()
+    states_in_place = False
+
+    def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
+        """A Loop over chunks."""
+        return chunked_delta(c, given, past)
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
         """RMSNormalization."""

@@ -31,6 +31,14 @@ class OnnxAttention:
         with c.graph.scope("positions"):
             return _of_step(c, _counted(c, inputs), inputs, axis=1)
 
+    def real(self, c: GraphContext, inputs: SequenceInputs) -> Value:
+        """The mask's last columns."""
+        return c.graph.op("Cast", _of_step(c, inputs.mask, inputs, axis=1), to=BOOL)
+
+    def guard(self, c: GraphContext, y: Value, inputs: SequenceInputs) -> Value:
+        """y: padding may stand anywhere."""
+        return y
+
     def emit(
         self,
         c: GraphContext,

@@ -1,6 +1,6 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import GraphContext
+from converters.graph.context import DeltaInputs, GraphContext
 from converters.graph.graph import MICROSOFT, Value
 from converters.operators.group_query_attention import GroupQueryAttention
 
@@ -11,6 +11,15 @@ class OrtOperators:
     opset = 21
     adds_before_norm = True
     attention = GroupQueryAttention()
+    states_in_place = True
+
+    def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
+        """LinearAttention."""
+        y, present = c.graph.multi_op(
+            "LinearAttention", given.q, given.k, given.v, past, given.decay, given.beta, domain=MICROSOFT, outputs=2,
+            q_num_heads=given.heads, kv_num_heads=given.heads, update_rule="gated_delta", scale=1.0,
+        )  # fmt: skip
+        return y, present
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
         """SimplifiedLayerNormalization, which stands in ONNX's own domain."""

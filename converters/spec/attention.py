@@ -32,7 +32,8 @@ class Attention(Module):
 
     `value_dim` channels per value head (`head_dim` for queries and keys). `clip` bounds q, k and v to [-clip, clip].
     `max_alibi_bias` is the exponent of ALiBi's slopes (arXiv 2108.12409), 0 for none. `sub_norm`: the heads'
-    output is normed before the output projection.
+    output is normed before the output projection. `gated`: attn_q has, head by head, the rows of a gate behind those
+    of the query; its sigmoid multiplies the heads' output.
     """
 
     heads: int
@@ -48,6 +49,7 @@ class Attention(Module):
     max_alibi_bias: float = 0.0
     temperature: QueryTemperature | None = None
     sub_norm: bool = False
+    gated: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,28 @@
+"""Qwen 3.5: most layers are gated delta nets, some are gated attention."""
+
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
+from converters.archs.hparams import Hparams
+from converters.archs.layers import NormNames, stack
+from converters.archs.recurrent import gated_delta_net, recurrent_layers
+from converters.archs.registry import architecture
+from converters.archs.rope import check_sections, rope
+from converters.spec import HeadNorm, ModelSpec, Module
+
+NORMS = NormNames("attn_norm", mlp="post_attention_norm")
+INTERVAL = 4  # of layers that attend, where the file does not say
+
+
+@architecture("qwen35", "Qwen 3.5, Qwen 3.6, dense")
+def qwen35(h: Hparams) -> ModelSpec:
+    """Value heads stand as the file's converter tiled them: head h reads key head h % key_heads."""
+    rotary = rope(h, head_dim(h), partial=True)
+    check_sections(h, rotary.dim // 2)
+    recurrent = recurrent_layers(h, INTERVAL)
+    delta = gated_delta_net(h, tiled=True)
+
+    def mixer(layer: int) -> Module:
+        if recurrent[layer]:
+            return delta
+        return attention(h, rotary, layer, qk_norm=HeadNorm(), gated=True)
+
+    return decoder(h, stack(h, mixer, gated_mlp(h), NORMS), rms_norm(h), mlp_scales=True)

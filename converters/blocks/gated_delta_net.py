@@ -1,0 +1,76 @@
+"""The gated delta net of Qwen 3.5: convolution, normed keys and queries, the delta rule, and a gated norm."""
+
+from converters.blocks.context import Build
+from converters.blocks.linear import linear
+from converters.blocks.module import Place, emits
+from converters.blocks.norm import norm
+from converters.blocks.short_conv import short_conv
+from converters.graph.context import DeltaInputs, SequenceInputs
+from converters.graph.graph import Value
+from converters.graph.padding import real
+from converters.graph.states import BATCH, RECURRENT
+from converters.spec import GatedDeltaNet
+
+WIDE = "float32"  # of the state, of what decays it, and of their sums
+
+
+@emits(GatedDeltaNet)
+def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inputs: SequenceInputs) -> Value:
+    """[batch, sequence, hidden] -> [batch, sequence, hidden]."""
+    c, g, hidden, prefix = b.c, b.c.graph, b.spec.hidden, place.prefix
+    heads, width = module.heads, module.heads * module.value_dim
+    with g.scope("delta"):
+        mixed = linear(b, x, f"{prefix}.attn_qkv", module.channels, hidden)
+        gate = linear(b, x, f"{prefix}.attn_gate", width, hidden)
+        mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs)
+        mixed = _wide(b, c.operators.silu(c, mixed))
+        keys = module.key_heads * module.dim
+        q, k, v = g.multi_op("Split", mixed, g.ints(keys, keys, width), outputs=3, axis=-1)
+        given = DeltaInputs(
+            g.op("Mul", _unit(b, q, module), c.number("delta_scale", module.dim**-0.5, WIDE)),
+            _unit(b, k, module), v, *_rates(b, x, module, prefix, inputs), heads, module.dim, module.value_dim,
+        )  # fmt: skip
+        shape = {RECURRENT: (BATCH, heads, module.dim, module.value_dim)}
+        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
+        y, present = c.operators.gated_delta(c, given, c.past(state))
+        c.keep(state, present)
+        y = g.op("Reshape", _narrow(b, y), g.ints(0, 0, heads, module.value_dim))
+        y = g.op("Reshape", norm(b, y, f"{prefix}.ssm_norm", module.value_dim), g.ints(0, 0, width))
+        return linear(b, g.op("Mul", y, c.operators.silu(c, gate)), f"{prefix}.ssm_out", hidden, width)
+
+
+def _rates(
+    b: Build, x: Value, module: GatedDeltaNet, prefix: str, inputs: SequenceInputs
+) -> tuple[Value, Value]:
+    """decay = softplus(alpha(x) + dt) * a, and beta = sigmoid(beta(x)): [batch, sequence, heads], 0 for padding."""
+    g, heads, hidden = b.c.graph, module.heads, b.spec.hidden
+    alpha = _wide(b, linear(b, x, f"{prefix}.ssm_alpha", heads, hidden))
+    beta = _wide(b, linear(b, x, f"{prefix}.ssm_beta", heads, hidden))
+    step = g.op("Softplus", g.op("Add", alpha, b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)))
+    decay = g.op("Mul", step, b.weights.vector(f"{prefix}.ssm_a", (heads,), dtype=WIDE))
+    there = real(b.c, inputs, WIDE)
+    return g.op("Mul", decay, there), g.op("Mul", g.op("Sigmoid", beta), there)
+
+
+def _unit(b: Build, x: Value, module: GatedDeltaNet) -> Value:
+    """Each key head x [batch, sequence, key_heads * dim] over its length, for all value heads: [.., heads * dim]."""
+    g, dim = b.c.graph, module.dim
+    split = g.op("Reshape", x, g.ints(0, 0, module.key_heads, dim))
+    square = g.op("ReduceSumSquare", split, g.ints(-1), keepdims=1)
+    length = g.op("Sqrt", g.op("Add", square, b.c.number("epsilon", b.spec.norm.epsilon, WIDE)))
+    unit = g.op("Div", split, length)
+    times = module.heads // module.key_heads
+    if times > 1 and module.tiled:
+        unit = g.op("Tile", unit, g.ints(1, 1, times, 1))
+    elif times > 1:
+        each = g.op("Expand", g.op("Unsqueeze", unit, g.ints(3)), g.ints(1, 1, 1, times, 1))
+        unit = g.op("Reshape", each, g.ints(0, 0, -1, dim))
+    return g.op("Reshape", unit, g.ints(0, 0, module.heads * dim))
+
+
+def _wide(b: Build, x: Value) -> Value:
+    return x if b.c.target.dtype == WIDE else b.c.graph.cast(x, WIDE)
+
+
+def _narrow(b: Build, x: Value) -> Value:
+    return x if b.c.target.dtype == WIDE else b.c.graph.cast(x, b.c.target.dtype)

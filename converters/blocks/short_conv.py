@@ -1,0 +1,51 @@
+"""A causal convolution of a few tokens, channel by channel, with its state."""
+
+import numpy as np
+
+from converters.blocks.context import Build
+from converters.blocks.module import Place
+from converters.graph.context import GraphContext, SequenceInputs
+from converters.graph.graph import Value
+from converters.graph.padding import real, text_end
+from converters.graph.positions import sequence_length
+from converters.graph.states import BATCH, CONVOLUTION
+
+
+def short_conv(
+    b: Build, x: Value, name: str, channels: int, kernel: int, place: Place, inputs: SequenceInputs
+) -> Value:
+    """x [batch, sequence, channels] -> the same shape: sum over j of weight[:, j] * x[t - (kernel - 1) + j].
+
+    The state holds the last kernel - 1 inputs, oldest first, [batch, kernel - 1, channels]; padding is none of them.
+    As shifted products: for single tokens these take a tenth of the time of Conv, for prompts about as long.
+    """
+    c, g = b.c, b.c.graph
+    with g.scope("conv"):
+        x = g.op("Mul", x, real(c, inputs, c.target.dtype))
+        (state,) = c.add_states(
+            place.layer, {CONVOLUTION: (BATCH, kernel - 1, channels)}, in_place=c.operators.states_in_place
+        )
+        seen = g.op("Concat", c.past(state), x, axis=1)
+        c.keep(state, g.op("GatherND", seen, _kept(c, kernel, inputs), batch_dims=1))
+        taps = g.op("Transpose", b.weights.vector(f"{name}.weight", (channels, kernel)), perm=[1, 0])
+        length, y = sequence_length(c, inputs), None
+        for tap in range(kernel):
+            first = g.ints(tap)
+            shifted = g.op("Slice", seen, first, g.op("Add", length, first), g.ints(1))
+            part = g.op("Mul", shifted, g.op("Slice", taps, first, g.ints(tap + 1), g.ints(0)))
+            y = part if y is None else g.op("Add", y, part)
+        assert y is not None
+        if f"{name}.bias" in b.weights:
+            y = g.op("Add", y, b.weights.vector(f"{name}.bias", (channels,)))
+        return y
+
+
+def _kept(c: GraphContext, kernel: int, inputs: SequenceInputs) -> Value:
+    """Which columns of state and step are the next state: those before the end of each text, [batch, kernel - 1, 1]."""
+    g = c.graph
+
+    def make() -> Value:
+        columns = g.constant(f"columns_{kernel - 1}", np.arange(kernel - 1)[None, :, None])
+        return g.op("Add", g.op("Unsqueeze", text_end(c, inputs), g.ints(1, 2)), columns)
+
+    return c.shared(("convolution's columns", kernel), make)

@@ -1,0 +1,32 @@
+"""Padding among the tokens of a step, which must not enter a state."""
+
+from converters.graph.context import GraphContext, SequenceInputs
+from converters.graph.graph import Value
+from converters.graph.positions import sequence_length
+
+
+def real(c: GraphContext, inputs: SequenceInputs, dtype: str) -> Value:
+    """1 for each token of the step, 0 for padding: [batch, sequence, 1]."""
+    g = c.graph
+
+    def make() -> Value:
+        with g.scope("padding"):
+            found = c.shared("real", lambda: c.operators.attention.real(c, inputs))
+            return g.op("Unsqueeze", g.cast(found, dtype), g.ints(2))
+
+    return c.shared(("real", dtype), make)
+
+
+def text_end(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """How many of the step's columns reach to its last token: int64 [batch]; 0 where all are padding."""
+    g = c.graph
+
+    def make() -> Value:
+        with g.scope("padding"):
+            found = c.shared("real", lambda: c.operators.attention.real(c, inputs))
+            length = g.op("Squeeze", sequence_length(c, inputs), g.ints(0))
+            one = c.integer("position_step", 1)
+            numbers = g.op("Range", one, g.op("Add", length, one), one)
+            return g.op("ReduceMax", g.op("Mul", g.cast(found, "int64"), numbers), g.ints(1), keepdims=0)
+
+    return c.shared("text_end", make)
