@@ -9,6 +9,7 @@ import typer
 from mobius_cli import options as opt
 from mobius_cli.command_line import Command, Commands, example, typed_line
 from mobius_cli.commands.bench import options as of_bench
+from mobius_cli.commands.compare import options as of_compare
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
 from mobius_cli.output import Output
@@ -197,6 +198,24 @@ def bench(
         wanted=wanted, command=typed_line(context),
     )  # fmt: skip
     bench_folder(request, Output(as_json))
+
+
+@app.command(cls=Command, help=of_compare.HELP, epilog=example("mobius compare a.json b.json -o page.html"))
+@reported
+def compare(
+    files: of_compare.Files,
+    output: of_compare.Form = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Compare results of `mobius bench`: a row for each test, a column for each file."""
+    from mobius_cli.reports.wanted import wanted_report
+
+    wanted = None if output is None else wanted_report(output, of_compare.FORMS)
+    if as_json and wanted is not None and wanted.path is None:
+        raise typer.BadParameter(f"--json and -o {output} would both be on stdout: give -o a file")
+    from mobius_cli.commands.compare.compare import compare_files
+
+    compare_files(files, wanted, Output(as_json))
 
 
 @app.command(

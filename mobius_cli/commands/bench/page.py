@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from mobius_cli.commands.bench.facts import circumstances
+from mobius_cli.commands.bench.circumstances import circumstances
 from mobius_cli.commands.bench.rows import NOISY, Row, of_samples
 from mobius_cli.reports.bars import Bar, longest
 from mobius_cli.reports.pages import render
