@@ -5,6 +5,11 @@ from dataclasses import dataclass
 from typing import Self
 
 
+def figures(number: float, beside: float) -> str:
+    """A number with as many decimals as one of the size of `beside` deserves."""
+    return f"{number:,.{0 if beside >= 1000 else 1 if beside >= 100 else 2}f}"
+
+
 @dataclass(frozen=True)
 class Speed:
     """Tokens per second: mean and standard deviation of the samples."""
@@ -24,9 +29,8 @@ class Speed:
 
     @property
     def words(self) -> tuple[str, str]:
-        """Both, with as many decimals as the mean deserves."""
-        decimals = 0 if self.mean >= 1000 else 1 if self.mean >= 100 else 2
-        return f"{self.mean:,.{decimals}f}", f"± {self.spread:,.{decimals}f}"
+        """Both, with the decimals of the mean."""
+        return figures(self.mean, self.mean), f"± {figures(self.spread, self.mean)}"
 
 
 @dataclass(frozen=True)

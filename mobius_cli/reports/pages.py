@@ -13,6 +13,7 @@ def render(template: str, **values: Any) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=FileSystemLoader(ROOT)
     )
+    environment.filters["test_name"] = lambda name: name.replace("@ ", "@\u00a0")  # a depth stays with its sign
     return environment.get_template(template).render(values)
 
 

@@ -13,7 +13,7 @@ from mobius_cli.table import shortened
 WIDTH, LEFT, BARS = 860, 130, 500  # of the picture, left of the bars, of the longest bar; in pixels
 BAR, GAP, TOP = 18, 12, 62  # height of a bar, space between tests, height of the heading
 ENGINES = (("ONNX Runtime", "#1763c7"), ("llama.cpp", "#b4530e"))
-TITLE, LINE = 60, 130  # characters that fit the width
+TITLE, LINE = 48, 125  # characters that fit the width
 
 
 def subtitle(facts: dict[str, Any]) -> str:

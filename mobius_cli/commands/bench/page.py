@@ -5,7 +5,7 @@ from typing import Any
 
 from mobius_cli.commands.bench.circumstances import circumstances
 from mobius_cli.commands.bench.rows import NOISY, Row, of_samples
-from mobius_cli.reports.bars import Bar, longest
+from mobius_cli.reports.bars import Bar, figures, longest
 from mobius_cli.reports.pages import render
 
 ENGINES = (("ONNX Runtime", "ours"), ("llama.cpp", "theirs"))  # name, class of the style
@@ -64,7 +64,7 @@ def _table(rows: Sequence[Row], engines: Sequence[tuple[str, str]]) -> list[dict
             "name": row.test.name,
             "speeds": [of_samples(row.ours), of_samples(row.theirs)][: len(engines)],
             "ratio": _ratio(row) or "–",
-            "ttft": "–" if row.ttft_ms is None else f"{row.ttft_ms:,.2f}",
+            "ttft": "–" if row.ttft_ms is None else figures(row.ttft_ms, row.ttft_ms),
         }
         for row in rows
     ]

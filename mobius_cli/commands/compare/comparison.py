@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mobius_cli.commands.bench.circumstances import circumstances
-from mobius_cli.commands.bench.rows import Workload
+from mobius_cli.commands.bench.rows import NOISY, Workload
 from mobius_cli.commands.compare.run import Run
 from mobius_cli.reports.bars import Speed
 from mobius_cli.reports.pages import plain
@@ -74,8 +74,8 @@ class Comparison:
         found = []
         for test in dict.fromkeys(test for run in self.runs for test in run.tests):
             measured = [run.tests.get(test) for run in self.runs]
-            found.append(Line(test, ENGINES[0], tuple(m and m.ours for m in measured)))
-            theirs = tuple(m and m.theirs for m in measured)
+            found.append(Line(test, ENGINES[0], tuple(m.ours if m else None for m in measured)))
+            theirs = tuple(m.theirs if m else None for m in measured)
             if any(theirs):
                 found.append(Line(test, ENGINES[1], theirs))
         return found
@@ -91,12 +91,7 @@ class Comparison:
             verb = "differs" if len(differ) == 1 else "differ"
             them = "it" if len(differ) == 1 else "them"
             found.append(f"the {' and the '.join(differ)} {verb}: the ratios compare {them} too")
-        noisy = [
-            f"{test.name} in {label} ({measured.noisy})"
-            for label, run in zip(self.labels, self.runs, strict=True)
-            for test, measured in run.tests.items()
-            if measured.noisy
-        ]
-        if noisy:
-            found.append(f"measured on a noisy machine: {'; '.join(noisy)}")
+        for label, run in zip(self.labels, self.runs, strict=True):
+            if noisy := [test.name for test, measured in run.tests.items() if measured.noisy]:
+                found.append(f"samples vary by more than {NOISY:.0%} in {label}: {', '.join(noisy)}")
         return found

@@ -11,7 +11,7 @@ HELP = """Compare results of `mobius bench`: a row for each test, a column for e
 
 Files are what `mobius bench --json`, or its -o json or jsonl, wrote. What all runs share stands once; what differs,
 such as target, threads or versions, stands above the speeds. Speeds of llama.cpp in the same runs are rows of their
-own: they tell how far the machine itself was as fast each time.
+own: where their ratio is not about 1, it was not equally fast, so the machine was not the same or not quiet.
 
 Different models or machines are compared too, with a warning: the ratios are then also of these.
 """

@@ -8,13 +8,15 @@ from mobius_cli.commands.compare.comparison import ENGINES, NONE, Comparison, Li
 from mobius_cli.reports.bars import Bar, longest
 from mobius_cli.reports.pages import render
 
+LONGEST_HEADING = 60  # characters
+
 
 def page(found: Comparison) -> str:
     """The whole page."""
     same = found.same
     same.pop("file", None)  # one that is given twice
     name, kind = same.pop("model", ""), same.pop("type", "")
-    heading = name or " and ".join(dict.fromkeys(run.facts["model_name"] for run in found.runs))
+    heading = name or _names([run.facts["model_name"] for run in found.runs])
     return render(
         "commands/compare/page.html",
         title=f"{heading}: {len(found.runs)} runs of mobius bench compared",
@@ -29,6 +31,12 @@ def page(found: Comparison) -> str:
         beside=any(line.engine == ENGINES[1] for line in found.lines),
         warnings=found.warnings,
     )
+
+
+def _names(models: Sequence[str]) -> str:
+    """Those of different models, as far as a heading can have them."""
+    both = " and ".join(dict.fromkeys(models))
+    return both if len(both) <= LONGEST_HEADING else f"{len(set(models))} models"
 
 
 def _cards(found: Comparison) -> list[dict[str, Any]]:
@@ -65,10 +73,10 @@ def _bars(line: Line, theirs: Line | None, labels: Sequence[str], end: float) ->
             "class": "first" if place == 0 else "ours",
             "speed": speed,
             "bar": speed and Bar.of(speed, end),
-            "remark": "" if place == 0 or line.ratios[place] is None else f"{line.ratios[place]:.2f} ×",
+            "ratio": "" if place == 0 or ratio is None else f"{ratio:.2f} ×",
             "mark": mark and Bar.of(mark, end),
         }
-        for place, (label, speed, mark) in enumerate(zip(labels, line.speeds, marks, strict=True))
+        for place, (label, speed, ratio, mark) in enumerate(zip(labels, line.speeds, line.ratios, marks, strict=True))
     ]
 
 
