@@ -50,7 +50,7 @@ class Bar:
     @classmethod
     def of(cls, speed: Speed, longest: float) -> Self:
         """A speed on a scale that ends at `longest` tokens per second."""
-        return cls(*(round(100 * value / longest, 2) for value in (speed.mean, speed.low, speed.high)))
+        return cls(*(100 * value / longest for value in (speed.mean, speed.low, speed.high)))
 
 
 def longest(speeds: Iterable[Speed | None]) -> float:
