@@ -91,7 +91,11 @@ class Comparison:
             verb = "differs" if len(differ) == 1 else "differ"
             them = "it" if len(differ) == 1 else "them"
             found.append(f"the {' and the '.join(differ)} {verb}: the ratios compare {them} too")
-        for label, run in zip(self.labels, self.runs, strict=True):
-            if noisy := [test.name for test, measured in run.tests.items() if measured.noisy]:
-                found.append(f"samples vary by more than {NOISY:.0%} in {label}: {', '.join(noisy)}")
+        noisy = [
+            f"{label} ({', '.join(names)})"
+            for label, run in zip(self.labels, self.runs, strict=True)
+            if (names := [test.name for test, measured in run.tests.items() if measured.noisy])
+        ]
+        if noisy:
+            found.append(f"samples vary by more than {NOISY:.0%} in {'; '.join(noisy)}")
         return found

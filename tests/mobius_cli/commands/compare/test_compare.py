@@ -8,6 +8,7 @@ import pytest
 
 from mobius_cli.commands.compare.comparison import Comparison
 from mobius_cli.commands.compare.read import read_runs
+from tests.mobius_cli import test_help
 from tests.mobius_cli.commands.compare.files import FASTER, TESTS, result, rows, written
 from tests.mobius_cli.test_start_up import HEAVY, imported
 from tests.support.cli import mobius
@@ -42,7 +43,7 @@ def test_tables(two: tuple[Path, Path]) -> None:
         ["tg64,", "llama.cpp", "100.0", "±", "1.0", "90.00", "±", "1.00", "0.90"],
         ["pp512", "@", "d256", "–", "450.0", "±", "4.5", "–"],
     ]
-    assert done.stderr == "warning: samples vary by more than 10% in cuda: tg64\n"
+    assert done.stderr == "warning: samples vary by more than 10% in cuda (tg64)\n"
 
 
 def test_a_terminal_of_80_columns(tmp_path: Path) -> None:
@@ -84,7 +85,7 @@ def test_json(two: tuple[Path, Path]) -> None:
         ],
     }  # fmt: skip
     assert found["tests"][-1]["results"] == [None, {"avg_ts": 450.0, "stddev_ts": 4.5, "ratio": None}]
-    assert found["warnings"] == ["samples vary by more than 10% in cuda: tg64"]
+    assert found["warnings"] == ["samples vary by more than 10% in cuda (tg64)"]
 
 
 def test_csv(two: tuple[Path, Path]) -> None:
@@ -152,3 +153,10 @@ def test_it_starts_at_once(two: tuple[Path, Path]) -> None:
     """No model is read, and no page is made."""
     assert imported(HEAVY, "compare", *map(str, two), "--json").endswith("0 []")
     assert imported((*HEAVY, "numpy"), "compare", "--help") == "0 []"
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"), [("compare -o ", "md csv html"), ("bench x -o j", "json jsonl"), ("comp", "compare")]
+)
+def test_forms_are_completed(line: str, wanted: str) -> None:
+    test_help.test_completion(line, wanted)
