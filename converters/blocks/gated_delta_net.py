@@ -39,9 +39,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         return linear(b, g.op("Mul", y, c.operators.silu(c, gate)), f"{prefix}.ssm_out", hidden, width)
 
 
-def _rates(
-    b: Build, x: Value, module: GatedDeltaNet, prefix: str, inputs: SequenceInputs
-) -> tuple[Value, Value]:
+def _rates(b: Build, x: Value, module: GatedDeltaNet, prefix: str, inputs: SequenceInputs) -> tuple[Value, Value]:
     """decay = softplus(alpha(x) + dt) * a, and beta = sigmoid(beta(x)): [batch, sequence, heads], 0 for padding."""
     g, heads, hidden = b.c.graph, module.heads, b.spec.hidden
     alpha = _wide(b, linear(b, x, f"{prefix}.ssm_alpha", heads, hidden))

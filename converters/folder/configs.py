@@ -14,7 +14,8 @@ from converters.tokenizer.export import TokenizerFiles
 def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     """What onnxruntime-genai reads."""
     spec, states, heads = plan.spec, plan.states, _head_numbers(plan)
-    parts = dict.fromkeys(state.part for state in states)
+    # states without positions it finds by the names that they have
+    parts = dict.fromkeys(state.part for state in states if state.position_axis is not None)
     model = {
         "type": spec.genai_type,
         "context_length": plan.context_length,

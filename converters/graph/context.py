@@ -96,7 +96,7 @@ class AttentionOperator(Protocol):
 
 @dataclass(frozen=True)
 class DeltaInputs:
-    """What a gated delta rule reads, float32: q, k [batch, sequence, heads * dim], v [batch, sequence, heads * value_dim].
+    """What a gated delta rule reads, float32: q, k [batch, sequence, heads * dim], v [.., heads * value_dim].
 
     decay, the logarithm of what stays of the state, and beta, the share of the error that is learned: [batch, sequence,
     heads]; both 0 where there is no token.

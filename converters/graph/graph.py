@@ -69,7 +69,7 @@ class Node:
 
 @dataclass(eq=False)
 class Body:
-    """What an operator such as Loop runs: nodes of its own, which also see the values outside; an attribute of a node."""
+    """What an operator such as Loop runs, an attribute of its node: nodes of its own, which see the values outside."""
 
     name: str
     inputs: list[Value]

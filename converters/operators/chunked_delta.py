@@ -28,7 +28,7 @@ class _Parts:
 
 @dataclass(frozen=True)
 class _Masks:
-    """[tokens, tokens] of 0 and 1: the lower triangle, the diagonal, and the lower left quarters of blocks of 2, 4, ..."""
+    """[tokens, tokens] of 0 and 1: the lower triangle, the diagonal, the lower left quarters of blocks of 2, 4, ..."""
 
     lower: Value
     unit: Value
@@ -70,7 +70,7 @@ def _lengths(c: GraphContext, q: Value) -> tuple[Value, Value, Value]:
 
 
 def _padded(c: GraphContext, given: DeltaInputs, length: Value, chunk: Value, count: Value) -> _Parts:
-    """Heads before tokens, and as many tokens as chunks hold; what is added has decay and beta 0 and changes nothing."""
+    """Heads before tokens, and as many tokens as chunks hold; those added have decay and beta 0 and change nothing."""
     g = c.graph
     more = g.op("Sub", g.op("Mul", count, chunk), length)
     pads = g.op("Concat", g.ints(0, 0, 0, 0, 0, 0), more, g.ints(0), axis=0)

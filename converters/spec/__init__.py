@@ -8,7 +8,7 @@ from converters.spec.recurrent import GatedDeltaNet
 from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
 
 __all__ = [
-    "LAYER_INPUT", "STREAM", "Attention", "Block", "ContextFactors", "GatedDeltaNet", "HeadNorm", "LatentAttention", "Layer",
-    "LinearMixer", "LinearScaling", "Mlp", "ModelSpec", "Module", "Norm", "QueryTemperature", "Rope", "Xielu",
-    "YarnScaling",
+    "LAYER_INPUT", "STREAM", "Attention", "Block", "ContextFactors", "GatedDeltaNet", "HeadNorm", "LatentAttention",
+    "Layer", "LinearMixer", "LinearScaling", "Mlp", "ModelSpec", "Module", "Norm", "QueryTemperature", "Rope",
+    "Xielu", "YarnScaling",
 ]  # fmt: skip

@@ -14,12 +14,11 @@ FADING = {
     "ssm_a": lambda rng, shape: -rng.uniform(0.05, 2, shape),
     "conv1d": lambda rng, shape: rng.normal(0, 0.6, shape),
 }
-# Keys that are nearly one and the same, which a series for the inverse does not survive: a constant beside small weights.
-ALIKE = {
-    "attn_norm": lambda rng, shape: rng.uniform(0.01, 0.02, shape),
+# Nothing fades, and every token is learned.
+LEARNED = {
     "ssm_alpha": lambda rng, shape: np.zeros(shape),
     "ssm_dt": lambda rng, shape: np.full(shape, -6.0),
-    "ssm_beta": lambda rng, shape: np.full(shape, 0.1),
+    "ssm_beta": lambda rng, shape: rng.uniform(0, 0.1, shape),
 }
 NO_BIASES = (r"attn_[qkv]\.bias",)
 FLAGS = {"full_attention_interval": None, "attention.recurrent_layers": [True, False, True]}
@@ -32,7 +31,28 @@ CASES = {
     "short convolution, one key head, linear": Case(
         "qwen35", keys={**KEYS, **LINEAR, "ssm.conv_kernel": 2, "ssm.group_count": 1}, values=FADING, drop=NO_BIASES
     ),
+    "a layer for the next token": Case(
+        "qwen35", keys={**KEYS, "block_count": 4, "nextn_predict_layers": 1}, values=FADING, drop=NO_BIASES
+    ),
     "biases": Case("qwen35", keys=KEYS, values=FADING),
-    "scales": Case("qwen35", keys=KEYS, values={**FADING, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)}, drop=NO_BIASES, keep=r"\.scale$"),
-    "keys alike": Case("qwen35", keys={**KEYS, "block_count": 2, "full_attention_interval": 2}, values={**FADING, **ALIKE}, drop=NO_BIASES, length=96),
-}
+    "scales": Case(
+        "qwen35", keys=KEYS, values={**FADING, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)}, drop=NO_BIASES,
+        keep=r"\.scale$",
+    ),
+        "qwen35",
+        keys=KEYS,
+        values={**FADING, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)},
+        drop=NO_BIASES,
+        keep=r"\.scale$",
+    ),
+    "nothing fades": Case(
+        "qwen35", keys={**KEYS, "block_count": 2, "full_attention_interval": 2}, values={**FADING, **LEARNED},
+        drop=NO_BIASES, length=96,
+    ),
+        "qwen35",
+        keys={**KEYS, "block_count": 2, "full_attention_interval": 2},
+        values={**FADING, **ALIKE},
+        drop=NO_BIASES,
+        length=96,
+    ),
+}  # fmt: skip

@@ -1,0 +1,68 @@
+"""Layers whose state has a fixed size: the same logits and states however a text is cut, in place or not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mobius_cli.runtime.session import OnnxModel
+from tests.support.any_arch import CONTEXT, llama_logits, write_arch
+from tests.support.arch_cases import all_cases
+from tests.support.cli import mobius
+from tests.support.oracle import require_llama
+from tests.support.runner import F32, TinySession, empty_states, export, prompt
+
+require_llama()
+LENGTH = 100
+KINDS = ("qwen35: usual",)
+CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
+
+
+def run(session: TinySession, ids: list[int], steps: list[int]) -> tuple[F32, dict[str, F32]]:
+    """Logits [tokens, vocabulary], and the states behind the text."""
+    names = ["logits", *(state.output for state in session.states)]
+    past, rows, done = empty_states(session.states), [], 0
+    for length in steps:
+        part, mask = np.array([ids[done : done + length]]), np.ones((1, done + length), np.int64)
+        logits, *present = session.session.run(names, {"input_ids": part, "attention_mask": mask, **past})
+        past = {state.input: value for state, value in zip(session.states, present, strict=True)}
+        rows.append(logits[0])
+        done += length
+    return np.concatenate(rows), past
+
+
+@pytest.mark.parametrize("ep", ["cpu", "onnx"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_cuts(tmp_path: Path, kind: str, ep: str) -> None:
+    """Every cut of a text gives llama.cpp's logits at every position, and one state."""
+    case = all_cases()[kind]
+    path = write_arch(tmp_path / "t.gguf", case)
+    _, session = export(path, tmp_path / "out", ep=ep, accuracy_level=0)
+    ids = prompt(LENGTH, 320)
+    wanted = llama_logits(path, ids, CONTEXT)
+    states: dict[str, F32] = {}
+    for name, steps in CUTS.items():
+        logits, found = run(session, ids, steps)
+        np.testing.assert_allclose(logits, wanted, atol=case.tolerance, rtol=0, err_msg=name)
+        for state in session.states:
+            if state.position_axis is None:
+                known = states.setdefault(state.input, found[state.input])
+                np.testing.assert_allclose(
+                    found[state.input], known, atol=1e-4, rtol=0, err_msg=f"{name} {state.input}"
+                )
+    assert states
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_states_in_place(tmp_path: Path, kind: str) -> None:
+    """Past and present in one buffer, as mobius and onnxruntime-genai bind them: nothing reads what was overwritten."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()[kind])
+    assert mobius("convert", path, "-o", tmp_path / "out", "--ep", "cpu").exit_code == 0
+    model = OnnxModel(tmp_path / "out", threads=1, accuracy_level=0)
+    assert all(state.in_place for state in model.manifest.states)
+    ids = prompt(LENGTH, 320)
+    wanted = llama_logits(path, ids, CONTEXT)
+    decoding = model.start(LENGTH)
+    rows = [decoding.run(ids[:7]), decoding.run(ids[7:60]), *(decoding.run([token]) for token in ids[60:])]
+    np.testing.assert_allclose(np.concatenate(rows), wanted, atol=1e-4, rtol=0)
+    np.testing.assert_allclose(model.logits(ids), wanted, atol=1e-4, rtol=0, err_msg="a second text")
