@@ -14,45 +14,41 @@ FADING = {
     "ssm_a": lambda rng, shape: -rng.uniform(0.05, 2, shape),
     "conv1d": lambda rng, shape: rng.normal(0, 0.6, shape),
 }
-# Nothing fades, and every token is learned.
-LEARNED = {
+# Next to nothing fades, and little is learned of each token.
+KEPT = {
+    **FADING,
     "ssm_alpha": lambda rng, shape: np.zeros(shape),
     "ssm_dt": lambda rng, shape: np.full(shape, -6.0),
     "ssm_beta": lambda rng, shape: rng.uniform(0, 0.1, shape),
 }
+SCALES = {**FADING, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)}
 NO_BIASES = (r"attn_[qkv]\.bias",)
 FLAGS = {"full_attention_interval": None, "attention.recurrent_layers": [True, False, True]}
+SHORT = {"ssm.conv_kernel": 2, "ssm.group_count": 1, **LINEAR}
+LAST = {
+    "block_count": 4, "full_attention_interval": None, "attention.recurrent_layers": [True, True, False, False],
+}  # fmt: skip
+FOR_LAST = {
+    "blk.3.nextn.eh_proj.weight": (256, 512),
+    **{f"blk.3.nextn.{name}.weight": (256,) for name in ("enorm", "hnorm", "shared_head_norm")},
+}
+TWO = {"block_count": 2, "full_attention_interval": 2}
 CASES = {
     "usual": Case("qwen35", keys=KEYS, values=FADING, drop=NO_BIASES),
     "as many key heads, tied": Case(
         "qwen35", keys={**KEYS, "ssm.group_count": 8}, values=FADING, drop=(*NO_BIASES, TIED)
     ),
     "flags per layer": Case("qwen35", keys={**KEYS, **FLAGS}, values=FADING, drop=NO_BIASES),
-    "short convolution, one key head, linear": Case(
-        "qwen35", keys={**KEYS, **LINEAR, "ssm.conv_kernel": 2, "ssm.group_count": 1}, values=FADING, drop=NO_BIASES
-    ),
+    "short convolution, one key head, linear": Case("qwen35", keys={**KEYS, **SHORT}, values=FADING, drop=NO_BIASES),
     "a layer for the next token": Case(
-        "qwen35", keys={**KEYS, "block_count": 4, "nextn_predict_layers": 1}, values=FADING, drop=NO_BIASES
+        "qwen35",
+        keys={**KEYS, **LAST},
+        values=FADING,
+        drop=NO_BIASES,
+        untold_keys={"nextn_predict_layers": 1},
+        untold_tensors=FOR_LAST,
     ),
     "biases": Case("qwen35", keys=KEYS, values=FADING),
-    "scales": Case(
-        "qwen35", keys=KEYS, values={**FADING, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)}, drop=NO_BIASES,
-        keep=r"\.scale$",
-    ),
-        "qwen35",
-        keys=KEYS,
-        values={**FADING, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)},
-        drop=NO_BIASES,
-        keep=r"\.scale$",
-    ),
-    "nothing fades": Case(
-        "qwen35", keys={**KEYS, "block_count": 2, "full_attention_interval": 2}, values={**FADING, **LEARNED},
-        drop=NO_BIASES, length=96,
-    ),
-        "qwen35",
-        keys={**KEYS, "block_count": 2, "full_attention_interval": 2},
-        values={**FADING, **ALIKE},
-        drop=NO_BIASES,
-        length=96,
-    ),
-}  # fmt: skip
+    "scales": Case("qwen35", keys=KEYS, values=SCALES, drop=NO_BIASES, keep=r"\.scale$"),
+    "nothing fades": Case("qwen35", keys={**KEYS, **TWO}, values=KEPT, drop=NO_BIASES, length=96),
+}
