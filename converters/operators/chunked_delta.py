@@ -47,10 +47,13 @@ def chunked_delta(c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Val
             number, go_on, state = body.inputs
             first = g.op("Mul", g.op("Unsqueeze", number, g.ints(0)), chunk)
             y, present = _chunk(c, _slice(c, parts, first, g.op("Add", first, chunk)), state, masks)
-            body.outputs += [g.op("Identity", go_on), present, y]
-        present, ys = g.multi_op("Loop", g.op("Squeeze", count, g.ints(0)), None, past, outputs=2, body=body)
-        # [chunks, batch, heads, tokens, channels] -> [batch, sequence, heads * channels], without what was padded
-        rows = g.op("Transpose", ys, perm=[1, 0, 3, 2, 4])
+            body.outputs += [g.op("Identity", go_on), present, g.op("Unsqueeze", y, g.ints(0))]
+        go_on_always = g.constant("true", np.array(True))  # onnx's reference evaluator runs no body without it
+        present, ys = g.multi_op("Loop", g.op("Squeeze", count, g.ints(0)), go_on_always, past, outputs=2, body=body)
+        # [chunks, 1, batch, heads, tokens, channels] -> [batch, sequence, heads * channels], without what was padded.
+        # Runtimes stack results of a body; onnx's reference evaluator joins them: hence the 1, and a shape for both.
+        stacked = g.op("Concat", count, g.ints(-1, given.heads), chunk, g.ints(given.value_dim), axis=0)
+        rows = g.op("Transpose", g.op("Reshape", ys, stacked), perm=[1, 0, 3, 2, 4])
         flat = g.op("Reshape", rows, g.ints(0, -1, given.heads * given.value_dim))
         return g.op("Slice", flat, g.ints(0), length, g.ints(1)), present
 
