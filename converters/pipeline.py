@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from converters.folder import configs
+from converters.folder.hugging_face import hugging_face_config
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.source_file import SourceFile
@@ -49,9 +50,9 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
     with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
         hashing = pool.submit(plan.source.provenance)
         tokens = plan.source.tokenizer()
-        write_tokenizer(work, tokens)
+        write_tokenizer(work, tokens, plan.context_length, plan.target.padding_side)
         write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
-        write_json(work / "config.json", configs.hugging_face_config(plan, tokens))
+        write_json(work / "config.json", hugging_face_config(plan, tokens))
         write_json(work / "generation_config.json", configs.generation_config(tokens))
         parts = hashing.result()
         _write_model(plan, work, parts[0].sha256, on_tensor)

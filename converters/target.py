@@ -32,6 +32,7 @@ class Target:
     norms_heads: bool  # GroupQueryAttention norms q and k itself
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
+    padding_side: str = "right"  # where shorter texts of a batch are filled up, for tokenizers to know
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
@@ -61,6 +62,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         checks_indices=True,
         context_cap=8192,
+        padding_side="left",  # either would do; generating programs fill up there
         operators="onnx",
         quant_format="qdq",
         quant_formats={
