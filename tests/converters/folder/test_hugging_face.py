@@ -87,7 +87,8 @@ def has_class(case: Case) -> bool:
     if case.arch == "glm4" and keys.get("glm4.rope.dimension_sections") is not None:
         return False  # the text model of an image model
     if case.arch == "mpt":
-        return float(keys.get("mpt.attention.max_alibi_bias", 0.0)).is_integer()
+        whole = float(keys.get("mpt.attention.max_alibi_bias", 0.0)).is_integer()
+        return whole and keys["mpt.feed_forward_length"] % keys["mpt.embedding_length"] == 0
     return not (case.arch == "granite" and keys.get("granite.rope.scaling.finetuned") is False)
 
 
@@ -313,3 +314,31 @@ def test_mpt(tmp_path: Path) -> None:
         False,
         256,
     )
+
+
+PUBLISHED = {
+    "smollm2_gguf": {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "attention_bias": False, "bos_token_id": 1,
+        "hidden_act": "silu", "hidden_size": 576, "intermediate_size": 1536, "max_position_embeddings": 8192,
+        "mlp_bias": False, "num_attention_heads": 9, "num_hidden_layers": 30, "num_key_value_heads": 3,
+        "pad_token_id": 2, "rms_norm_eps": 1e-05, "rope_theta": 100000.0, "tie_word_embeddings": True,
+        "vocab_size": 49152,
+    },
+    "gemma_gguf": {
+        "architectures": ["Gemma3ForCausalLM"], "model_type": "gemma3_text", "attention_bias": False,
+        "attn_logit_softcapping": None, "bos_token_id": 2, "final_logit_softcapping": None, "head_dim": 256,
+        "hidden_activation": "gelu_pytorch_tanh", "hidden_size": 640, "intermediate_size": 2048,
+        "layer_types": ([LOCAL] * 5 + [GLOBAL]) * 3, "num_attention_heads": 4, "num_hidden_layers": 18,
+        "num_key_value_heads": 1, "pad_token_id": 0, "query_pre_attn_scalar": 256, "rms_norm_eps": 1e-06,
+        "rope_local_base_freq": 10000.0, "rope_theta": 1000000.0, "sliding_window": 512, "vocab_size": 262144,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published(request: pytest.FixtureRequest, name: str) -> None:
+    """The published configurations, but for what a conversion chooses: context, activation type, stop tokens."""
+    with GgufFile.open(request.getfixturevalue(name)) as source:
+        written = hugging_face_config(make_plan(source, choose_target()), source.tokenizer())
+    assert {key: written[key] for key in PUBLISHED[name]} == PUBLISHED[name]
