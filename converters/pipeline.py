@@ -7,9 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from converters.folder import configs
+from converters.folder.card.card import model_card
 from converters.folder.hugging_face import hugging_face_config
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
+from converters.folder.seal import CARD
 from converters.folder.source_file import SourceFile
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
 from converters.graph.graph import DATA, MODEL
@@ -57,6 +59,8 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         parts = hashing.result()
         _write_model(plan, work, parts[0].sha256, on_tensor)
         _recall_roundings(plan)
+        roundings = sum_roundings(plan.weights.records.values())
+        (work / CARD).write_bytes(model_card(plan, parts, tokens, roundings).encode())
         files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
         manifest = _manifest(plan, parts, tokens, files)
         write_json(work / MANIFEST, manifest.as_dict())
@@ -65,7 +69,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         destination,
         files,
         plan.source.size,
-        sum_roundings(plan.weights.records.values()),
+        roundings,
         (*plan.warnings, *tokens.warnings),
     )
 

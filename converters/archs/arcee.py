@@ -9,7 +9,7 @@ from converters.archs.rope import rope
 from converters.spec import ModelSpec
 
 
-@architecture("arcee", "Arcee AFM", HuggingFace("arcee", "ArceeForCausalLM"))
+@architecture("arcee", "Arcee AFM", HuggingFace("arcee", "ArceeForCausalLM", optimum=("kv_heads",)))
 def arcee(h: Hparams) -> ModelSpec:
     """Squared ReLU, without a gate."""
     rotary = rope(h, head_dim(h), interleaved=True, freqs=True)

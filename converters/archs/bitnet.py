@@ -9,7 +9,7 @@ from converters.archs.rope import rope
 from converters.spec import ModelSpec
 
 
-@architecture("bitnet", "BitNet b1.58", HuggingFace("bitnet", "BitNetForCausalLM"))
+@architecture("bitnet", "BitNet b1.58", HuggingFace("bitnet", "BitNetForCausalLM", transformers_js=False))
 def bitnet(h: Hparams) -> ModelSpec:
     """SiLU-gated, split-half rotary pairs, always a tied head; products are scaled where the file has scales."""
     mixer = attention(h, rope(h, head_dim(h), partial=True), sub_norm=True)

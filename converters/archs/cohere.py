@@ -16,7 +16,12 @@ PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     """The scale of the logits, and whether q and k are normed."""
     normed = isinstance(spec.attention, Attention) and spec.attention.qk_norm is not None
-    return HuggingFace("cohere", "CohereForCausalLM", values={"logit_scale": spec.logit_scale, "use_qk_norm": normed})
+    return HuggingFace(
+        "cohere",
+        "CohereForCausalLM",
+        values={"logit_scale": spec.logit_scale, "use_qk_norm": normed},
+        optimum=("kv_heads",),
+    )
 
 
 def hugging_face2(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:

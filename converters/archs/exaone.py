@@ -21,12 +21,13 @@ HF = HuggingFace(
         "rms_norm_eps": "layer_norm_epsilon",
         "hidden_act": "activation_function",
     },
+    optimum=None,
 )
 
 
 def hugging_face4(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     """With its windows; where there are some, layers without one have no positions there either."""
-    return HuggingFace("exaone4", "Exaone4ForCausalLM", values=windows(spec))
+    return HuggingFace("exaone4", "Exaone4ForCausalLM", values=windows(spec), transformers_js=False)
 
 
 @architecture("exaone", "EXAONE 3, EXAONE 3.5", HF)

@@ -35,7 +35,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     }
     if kv_heads > 1:
         values["multi_query"] = False
-    return HuggingFace("falcon", "FalconForCausalLM", HF_NAMES, values)
+    return HuggingFace("falcon", "FalconForCausalLM", HF_NAMES, values, optimum=("kv_heads",))
 
 
 @architecture("falcon", "Falcon 7B, 40B, 180B", hugging_face)

@@ -17,7 +17,7 @@ WINDOW, ATTENTION_SOFTCAP, FINAL_SOFTCAP = 4096, 50.0, 30.0  # of the published 
 LAYERS_27B = 46  # the one size that scales attention by hidden / heads
 
 
-@architecture("gemma", "Gemma 1, CodeGemma", HuggingFace("gemma", "GemmaForCausalLM"))
+@architecture("gemma", "Gemma 1, CodeGemma", HuggingFace("gemma", "GemmaForCausalLM", optimum=("kv_heads", "head_dim")))
 def gemma(h: Hparams) -> ModelSpec:
     """Pre-norms, full attention; a head may be wider than hidden / heads."""
     h.ignore("attn_logit_softcapping", "final_logit_softcapping")

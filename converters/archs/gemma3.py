@@ -21,7 +21,14 @@ LAYERS_27B = 62  # the one size that scales attention by hidden / heads
 def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     """As Gemma 2; local layers have a rotary base of their own."""
     names = {"hidden_act": "hidden_activation"}
-    return HuggingFace("gemma3_text", "Gemma3ForCausalLM", names, sandwich(spec), rope_by_layer_type=True)
+    return HuggingFace(
+        "gemma3_text",
+        "Gemma3ForCausalLM",
+        names,
+        sandwich(spec),
+        rope_by_layer_type=True,
+        optimum=("kv_heads", "head_dim"),
+    )
 
 
 @architecture("gemma3", "Gemma 3, text", hugging_face)

@@ -14,7 +14,11 @@ from converters.spec import ModelSpec
 from repack.errors import MobiusError
 
 
-@architecture("chatglm", "ChatGLM 3, GLM-4-9B, GLM-Edge", HuggingFace("glm", "GlmForCausalLM", partial=True))
+@architecture(
+    "chatglm",
+    "ChatGLM 3, GLM-4-9B, GLM-Edge",
+    HuggingFace("glm", "GlmForCausalLM", partial=True, optimum=("kv_heads",)),
+)
 def chatglm(h: Hparams) -> ModelSpec:
     """Pre-norms, interleaved rotary pairs."""
     return _glm(h, PRE_NORM, interleaved=True, genai_type="chatglm")
@@ -23,7 +27,11 @@ def chatglm(h: Hparams) -> ModelSpec:
 def hugging_face4(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None:
     """The class turns neighbouring channels: that of images' text models is not there."""
     turned = spec.attention.rope if spec.attention else None
-    return HuggingFace("glm4", "Glm4ForCausalLM", partial=True) if turned and turned.interleaved else None
+    return (
+        HuggingFace("glm4", "Glm4ForCausalLM", partial=True, transformers_js=False)
+        if turned and turned.interleaved
+        else None
+    )
 
 
 @architecture("glm4", "GLM-4-0414, GLM-Z1, GLM-OCR text", hugging_face4)

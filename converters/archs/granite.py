@@ -30,7 +30,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None
         "attention_multiplier": mixer.scale,
         "logits_scaling": 1 / spec.logit_scale,
     }
-    return HuggingFace("granite", "GraniteForCausalLM", values=values)
+    return HuggingFace("granite", "GraniteForCausalLM", values=values, optimum=("kv_heads",))
 
 
 @architecture("granite", "Granite 3, Granite 4 dense", hugging_face)

@@ -20,6 +20,9 @@ class HuggingFace:
         partial: heads may turn in part, and the class assumes that they do.
         rope_by_layer_type: it has a rotary embedding for each type of layer.
         rope_values: what it also wants to be told beside rotary embeddings.
+        optimum: what it reads for the shape of a cache, in place of the numbers of query heads and of hidden channels:
+            "kv_heads", "head_dim"; None where the version of transformers that it needs lacks the class.
+        transformers_js: transformers.js knows how many layers such a model has.
     """
 
     model_type: str
@@ -30,6 +33,8 @@ class HuggingFace:
     partial: bool = False
     rope_by_layer_type: bool = False
     rope_values: Mapping[str, Any] = field(default_factory=dict)
+    optimum: tuple[str, ...] | None = ()
+    transformers_js: bool = True
 
 
 # The class for a model with these numbers and tensors; None where transformers has none for it.

@@ -9,7 +9,9 @@ from converters.archs.rope import rope
 from converters.spec import ModelSpec
 
 
-@architecture("llama", "Llama 1-3, Mistral, SmolLM2, TinyLlama", HuggingFace("llama", "LlamaForCausalLM"))
+@architecture(
+    "llama", "Llama 1-3, Mistral, SmolLM2, TinyLlama", HuggingFace("llama", "LlamaForCausalLM", optimum=("kv_heads",))
+)
 def llama(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms, interleaved rotary pairs, Llama 3.1 frequency factors."""
     rotary = rope(h, head_dim(h), interleaved=True, freqs=True, long_factors=True)

@@ -29,7 +29,9 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
         "scale_depth": DEPTH_SCALE,
         "dim_model_base": int(BASE_WIDTH),
     }
-    return HuggingFace("minicpm3", "MiniCPM3ForCausalLM", {"head_dim": None}, values)
+    return HuggingFace(
+        "minicpm3", "MiniCPM3ForCausalLM", {"head_dim": None}, values, optimum=None, transformers_js=False
+    )
 
 
 @architecture("minicpm3", "MiniCPM 3", hugging_face)

@@ -19,7 +19,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
         "llama_4_scaling_beta": sharpened.scale if sharpened else 0.0,
         "original_max_position_embeddings": sharpened.floor if sharpened else spec.context_length,
     }
-    return HuggingFace("ministral3", "Ministral3ForCausalLM", rope_values=values)
+    return HuggingFace("ministral3", "Ministral3ForCausalLM", rope_values=values, optimum=None)
 
 
 @architecture("mistral3", "Ministral 3, dense", hugging_face)

@@ -8,7 +8,14 @@ from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import ModelSpec
 
-HF = HuggingFace("nemotron", "NemotronForCausalLM", {"layer_norm_eps": "norm_eps"}, partial=True)
+HF = HuggingFace(
+    "nemotron",
+    "NemotronForCausalLM",
+    {"layer_norm_eps": "norm_eps"},
+    partial=True,
+    optimum=("kv_heads", "head_dim"),
+    transformers_js=False,
+)
 
 
 @architecture("nemotron", "Nemotron 4, Minitron", HF)

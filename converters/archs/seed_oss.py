@@ -8,8 +8,7 @@ from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import ModelSpec
 
-
-HF = HuggingFace("seed_oss", "SeedOssForCausalLM", values={"attention_out_bias": False})
+HF = HuggingFace("seed_oss", "SeedOssForCausalLM", values={"attention_out_bias": False}, transformers_js=False)
 
 
 @architecture("seed_oss", "Seed-OSS", HF)

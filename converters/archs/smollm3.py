@@ -17,7 +17,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     """Which layers have positions."""
     turned = [int(mixer.rope is not None) for mixer in spec.modules() if isinstance(mixer, Attention)]
     values = {"no_rope_layers": turned, "no_rope_layer_interval": NOPE_STEP, **windows(spec)}
-    return HuggingFace("smollm3", "SmolLM3ForCausalLM", values=values)
+    return HuggingFace("smollm3", "SmolLM3ForCausalLM", values=values, optimum=("kv_heads",))
 
 
 @architecture("smollm3", "SmolLM 3", hugging_face)

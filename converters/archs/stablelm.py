@@ -17,7 +17,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     parallel = spec.layers[0].blocks[1].reads == LAYER_INPUT
     values = {"qk_layernorm": normed, "use_parallel_residual": parallel}
     names = {"attention_bias": "use_qkv_bias", "mlp_bias": None}
-    return HuggingFace("stablelm", "StableLmForCausalLM", names, values, partial=True)
+    return HuggingFace("stablelm", "StableLmForCausalLM", names, values, partial=True, optimum=("kv_heads",))
 
 
 @architecture("stablelm", "StableLM, StableLM 2, Stable Code", hugging_face)

@@ -24,7 +24,13 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
     If it is told so, transformers.js looks for keys and values in one array.
     """
     single = spec.attention is not None and spec.attention.kv_heads == 1
-    return HuggingFace("gpt_bigcode", "GPTBigCodeForCausalLM", GPT2_NAMES, {} if single else {"multi_query": False})
+    return HuggingFace(
+        "gpt_bigcode",
+        "GPTBigCodeForCausalLM",
+        GPT2_NAMES,
+        {} if single else {"multi_query": False},
+        optimum=("kv_heads",),
+    )
 
 
 @architecture("starcoder", "StarCoder, SantaCoder, Granite Code 20B and 34B", hugging_face)
