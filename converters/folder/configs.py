@@ -6,7 +6,6 @@ here, and allocates the cache for `search.max_length` at once.
 
 from typing import Any, NamedTuple
 
-from converters.folder.token_ids import token_ids
 from converters.graph.states import PAST, PRESENT
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
@@ -73,3 +72,14 @@ def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:
     """`generation_config.json`: greedy, with every id that ends a turn, and those that must never be generated."""
     suppressed = {"suppress_tokens": list(tokens.suppress_token_ids)} if tokens.suppress_token_ids else {}
     return {"do_sample": False, **token_ids(tokens), **suppressed}
+
+
+def token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
+    """The ids that there are; padding is what ends a text where the model has no token for it."""
+    stops = list(tokens.eos_token_ids)
+    found = {
+        "bos_token_id": tokens.bos_token_id,
+        "eos_token_id": stops[0] if len(stops) == 1 else stops or None,
+        "pad_token_id": tokens.pad_token_id if tokens.pad_token_id is not None else (stops[0] if stops else None),
+    }
+    return {key: value for key, value in found.items() if value is not None}

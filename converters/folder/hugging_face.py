@@ -6,8 +6,8 @@ import numpy as np
 
 from converters.archs.hugging_face import HuggingFace
 from converters.archs.registry import find
+from converters.folder.configs import token_ids
 from converters.folder.rope_parameters import rope_values
-from converters.folder.token_ids import token_ids
 from converters.plan import Plan
 from converters.spec import Attention, LatentAttention, ModelSpec
 from converters.tokenizer.export import TokenizerFiles
