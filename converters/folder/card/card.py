@@ -29,7 +29,7 @@ def model_card(
     architecture = find(plan.spec.architecture)
     assert architecture is not None
     named = architecture.hugging_face_of(plan.spec, plan.source.tensors)
-    name = plain_text(metadata.get("general.name")) or parts[0].file
+    name = plain_text(metadata.get("general.name")) or _file(parts[0])
     lines = [
         front_matter(metadata, ["onnx", "onnxruntime", "onnxruntime-genai", "mobius", plan.spec.architecture]),
         f"# {code(name)}",
@@ -49,6 +49,10 @@ def code(text: str) -> str:
     return f"`{text.replace('`', chr(39))}`" if text.strip() else "` `"
 
 
+def _file(part: SourceFile) -> str:
+    return plain_text(part.file) or ""
+
+
 def _facts(
     plan: Plan, parts: Sequence[SourceFile], metadata: Mapping[str, Any], roundings: Mapping[str, Rounding]
 ) -> list[str]:
@@ -59,7 +63,7 @@ def _facts(
     author = plain_text(metadata.get("general.author"))
     bases = list(base_models(metadata))
     return [
-        *(f"* source: {code(p.file)}, {p.bytes:,} bytes, SHA-256 {p.sha256}" for p in parts),
+        *(f"* source: {code(_file(p))}, {p.bytes:,} bytes, SHA-256 {p.sha256}" for p in parts),
         *([f"* author: {code(author)}"] if author else []),
         *([f"* base model: {', '.join(map(code, bases))}"] if bases else []),
         f"* licence: {said}{link}",

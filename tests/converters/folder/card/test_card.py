@@ -119,6 +119,15 @@ def test_hostile_texts(tmp_path: Path, text: str) -> None:
     assert [token.tag for token in tokens if token.type == "heading_open"].count("h1") == 1
 
 
+def test_hostile_file_name(tmp_path: Path) -> None:
+    file = tmp_path / "a`\n# b\n<script>`.gguf"
+    write_tiny(tmp_path / "in.gguf", "llama", drop_metadata=["general.name"], **SMALL).rename(file)
+    assert mobius("convert", file, "-o", tmp_path / "out").exit_code == 0
+    card = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "# `a' # b <script>'.gguf`\n" in card and "* source: `a' # b <script>'.gguf`, " in card
+    assert card.count("<script>") == 2
+
+
 def test_without_metadata(tmp_path: Path) -> None:
     file = write_tiny(tmp_path / "in.gguf", "llama", drop_metadata=["general.name"], **SMALL)
     assert mobius("convert", file, "-o", tmp_path / "out").exit_code == 0
