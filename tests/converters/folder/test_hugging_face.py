@@ -76,9 +76,10 @@ class Loaded:
         return getattr(self.config, known[0]) if known else None
 
 
-@pytest.fixture
-def loaded(tmp_path: Path, request: pytest.FixtureRequest) -> Loaded:
-    return Loaded(tmp_path, CASES[request.param])
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Loaded:
+    """Made once for all tests of a case."""
+    return Loaded(tmp_path_factory.mktemp("loaded"), CASES[request.param])
 
 
 def has_class(case: Case) -> bool:
