@@ -7,8 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from converters.folder import configs
+from converters.folder.card.card import model_card
+from converters.folder.hugging_face import hugging_face_config
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
+from converters.folder.seal import CARD
 from converters.folder.source_file import SourceFile
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
 from converters.graph.graph import DATA, MODEL
@@ -49,13 +52,15 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
     with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
         hashing = pool.submit(plan.source.provenance)
         tokens = plan.source.tokenizer()
-        write_tokenizer(work, tokens)
+        write_tokenizer(work, tokens, plan.context_length, plan.target.padding_side)
         write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
-        write_json(work / "config.json", configs.hugging_face_config(plan, tokens))
+        write_json(work / "config.json", hugging_face_config(plan, tokens))
         write_json(work / "generation_config.json", configs.generation_config(tokens))
         parts = hashing.result()
         _write_model(plan, work, parts[0].sha256, on_tensor)
         _recall_roundings(plan)
+        roundings = sum_roundings(plan.weights.records.values())
+        (work / CARD).write_bytes(model_card(plan, parts, tokens, roundings).encode())
         files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
         manifest = _manifest(plan, parts, tokens, files)
         write_json(work / MANIFEST, manifest.as_dict())
@@ -64,7 +69,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         destination,
         files,
         plan.source.size,
-        sum_roundings(plan.weights.records.values()),
+        roundings,
         (*plan.warnings, *tokens.warnings),
     )
 

@@ -4,14 +4,11 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mobius_cli.table import table_lines
-
-if TYPE_CHECKING:
-    from converters.weights.records import Rounding
 
 Advance = Callable[[int, str], None]  # moves a progress bar by so many of its units, showing a name
 BYTES = "bytes"
@@ -143,21 +140,6 @@ def _bar(stack: ExitStack, label: str, total: int | None, unit: str) -> Advance:
     stack.enter_context(bar)
     task = bar.add_task(label, total=total)
     return lambda step, text: bar.update(task, advance=step, description=text)
-
-
-def rounding_lines(roundings: Mapping[str, "Rounding"]) -> list[str]:
-    """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
-    if not any(r.rounded for r in roundings.values()):
-        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
-    lines = []
-    for kind, r in roundings.items():
-        line = f"{kind}s: exact"
-        if r.rounded:
-            line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
-        if r.flushed_to_zero or r.subnormal:
-            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
-        lines.append(line)
-    return lines
 
 
 def megabytes(size: int) -> str:

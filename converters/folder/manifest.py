@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 
 from converters.checked import each, typed
 from converters.folder.metadata import plain_metadata, restored_metadata
+from converters.folder.seal import CARD
 from converters.folder.source_file import SourceFile
 from converters.graph.states import State
 from converters.weights.records import TensorRecord
@@ -211,7 +212,7 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises:
         InputError: the folder is missing, was not written by mobius or by one that this one does not understand,
-            is damaged, or lost a file.
+            is damaged, or lost a file; README.md may be another one.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder", "give the folder that `mobius convert` wrote")
@@ -228,6 +229,8 @@ def read_manifest(folder: Path) -> Manifest:
     except ValueError as error:
         raise _unreadable(path, error) from error
     for name, size in manifest.files.items():
+        if name == CARD:  # people may change it, or take it away
+            continue
         found = (folder / name).stat().st_size if (folder / name).is_file() else -1
         if found != size:
             state = "is missing" if found < 0 else f"has {found} bytes instead of {size}"

@@ -11,6 +11,7 @@ import onnxruntime as ort
 from converters.folder.manifest import Manifest, read_manifest
 from converters.graph.graph import MODEL
 from converters.target import TARGETS, Target
+from converters.version import numbers_of
 from converters.weights.matmulnbits import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
@@ -124,9 +125,9 @@ def _target(ep: str) -> Target:
 def _check_version(manifest: Manifest) -> None:
     """Older versions refuse the folder's operators, or compute them wrong without a word."""
     oldest = TARGETS[manifest.target.name].oldest_runtime
-    if tuple(int(part) for part in ort.__version__.split(".")[:3] if part.isdigit()) < oldest:
+    if numbers_of(ort.__version__) < numbers_of(oldest):
         raise MobiusError(
-            f"this is onnxruntime {ort.__version__}, and the folder needs {'.'.join(map(str, oldest))}",
+            f"this is onnxruntime {ort.__version__}, and the folder needs {oldest}",
             "pip install -U onnxruntime, or onnxruntime-gpu for GPUs",
         )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from converters.folder.license import License
 from converters.folder.writer import check_destination, files_in
 from converters.graph.graph import DATA, MODEL
 from converters.pipeline import Result, convert
@@ -15,7 +16,8 @@ from converters.sources.open import open_source
 from converters.sources.source import Source
 from converters.target import Target
 from converters.tokenizer.stored import TOKENIZER
-from mobius_cli.output import BYTES, Output, megabytes, rounding_lines
+from converters.weights.records import rounding_lines
+from mobius_cli.output import BYTES, Output, megabytes
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 
@@ -49,7 +51,8 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
         first = f"hashing {model.name}, making the tokenizer"
         with output.progress("writing", plan.data_bytes, BYTES, before=first) as advance:
             result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
-        _summarize(result, output, plan.target.name, plan.target.storage)
+        license = License.of(source.metadata)
+        _summarize(result, output, plan.target.name, plan.target.storage, license)
         if request.next_step:
             next_step = f"run {result.folder} -p 'Hello'" if TOKENIZER in result.files else f"bench {result.folder}"
             output.data(f"next: mobius {next_step}")
@@ -62,6 +65,7 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
             "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
             "exact": result.exact,
             "roundings": {k: vars(r) for k, r in result.roundings.items()},
+            **license.as_dict(),
             "warnings": list(result.warnings),
         }
 
@@ -75,7 +79,7 @@ def _files_of(source: Source, destination: Path) -> Sequence[Path]:
     return files_in(source.folder)
 
 
-def _summarize(result: Result, output: Output, target: str, storage: str) -> None:
+def _summarize(result: Result, output: Output, target: str, storage: str, license: License) -> None:
     for warning in result.warnings:
         output.warning(warning)
     total = sum(result.files.values())
@@ -87,5 +91,6 @@ def _summarize(result: Result, output: Output, target: str, storage: str) -> Non
     output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
     for line in rounding_lines(result.roundings):
         output.data(f"  {line}")
+    output.data(f"  license: {license}")
     if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
         output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")
