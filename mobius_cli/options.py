@@ -282,11 +282,20 @@ def given_text(argument: str) -> str:
     Raises:
         InputError: it is not valid UTF-8.
     """
+    return valid_text(sys.stdin.buffer.read() if argument == "-" else argument)
+
+
+def valid_text(given: str | bytes) -> str:
+    """A text as it was typed or read.
+
+    Raises:
+        InputError: it is not valid UTF-8.
+    """
     from repack.errors import InputError
 
     try:
-        text = sys.stdin.buffer.read().decode() if argument == "-" else argument
-        text.encode()  # arguments that are not valid have lone surrogates
+        text = given.decode() if isinstance(given, bytes) else given
+        text.encode()  # what was typed and is not valid has lone surrogates
     except UnicodeError as error:
         place = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
         raise InputError(f"the text is not valid UTF-8{place}", "give it as UTF-8") from None

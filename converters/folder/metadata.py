@@ -8,11 +8,16 @@ import numpy as np
 # The tokenizer has files of its own; the others tell how the file was cut and made.
 LEFT_OUT = ("general.", "quantize.", "split.", "tokenizer.")
 KEPT = ("general.architecture", "general.author", "general.license", "general.name")
+SAMPLING = "general.sampling."
 
 
 def kept_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What describes the model, in the order of the file."""
-    return {key: metadata[key] for key in metadata if key in KEPT or not key.startswith(LEFT_OUT)}
+    return {
+        key: metadata[key]
+        for key in metadata
+        if key in KEPT or key.startswith(SAMPLING) or not key.startswith(LEFT_OUT)
+    }
 
 
 def plain_metadata(kept: Mapping[str, Any]) -> dict[str, Any]:
