@@ -9,6 +9,7 @@ from pathlib import Path
 from converters.folder import configs
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
+from converters.folder.sampling import file_sampling
 from converters.folder.source_file import SourceFile
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
 from converters.graph.graph import DATA, MODEL
@@ -52,7 +53,8 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
         write_tokenizer(work, tokens)
         write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
         write_json(work / "config.json", configs.hugging_face_config(plan, tokens))
-        write_json(work / "generation_config.json", configs.generation_config(tokens))
+        drawn = file_sampling(plan.source.metadata).as_config()
+        write_json(work / "generation_config.json", {**configs.generation_config(tokens), **drawn})
         parts = hashing.result()
         _write_model(plan, work, parts[0].sha256, on_tensor)
         _recall_roundings(plan)

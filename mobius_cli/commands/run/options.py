@@ -82,10 +82,13 @@ def the_prompt(argument: str | None, option: str | None, *, as_json: bool, raw: 
     if argument is not None and option is not None:
         raise typer.BadParameter("the prompt is given twice: as an argument, and with -p")
     given = argument if argument is not None else option
-    if given is None and sys.stdin is not None and not sys.stdin.isatty():
-        given = "-"
-    if given is not None:
-        return given_text("-").removesuffix("\n") if given == "-" else given_text(given)
+    if given is not None and given != "-":
+        return given_text(given)
+    if given == "-" or (sys.stdin is not None and not sys.stdin.isatty()):
+        text = given_text("-").removesuffix("\n")
+        if given is None and not text.strip():
+            raise typer.BadParameter("there is no prompt: stdin has none, and none is given")
+        return text
     if as_json:
         raise typer.BadParameter("--json answers one prompt: give one")
     if raw:
