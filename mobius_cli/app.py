@@ -112,10 +112,10 @@ def run(
     prompt: of_run.Prompt = None,
     prompt_option: of_run.PromptOption = None,
     tokens: of_run.Tokens = None,
-    raw: opt.Raw = False,
-    system: opt.System = None,
-    template: opt.ChatTemplate = None,
-    template_var: opt.TemplateVar = None,
+    raw: of_run.Raw = False,
+    system: of_run.System = None,
+    template: of_run.ChatTemplate = None,
+    template_var: of_run.TemplateVar = None,
     temp: of_run.Temp = None,
     top_k: of_run.TopK = None,
     top_p: of_run.TopP = None,
@@ -130,7 +130,7 @@ def run(
         if raw and value is not None:
             raise typer.BadParameter(f"--raw and {option} contradict each other")
     sampling = of_run.given_sampling(temperature=temp, top_k=top_k, top_p=top_p, min_p=min_p)
-    variables = opt.template_variables(template_var)
+    variables = of_run.template_variables(template_var)
     text = of_run.the_prompt(prompt, prompt_option, as_json=as_json, raw=raw)
     from mobius_cli.commands.run.run import Request, run_folder
 

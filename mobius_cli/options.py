@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from converters.target import Target
 
 # Groups of options on the help pages
-TARGET, ENGINE, CHAT, LLAMA_CPP = "What is written", "Where it runs", "Chat", "llama.cpp"
+TARGET, ENGINE, LLAMA_CPP = "What is written", "Where it runs", "llama.cpp"
 
 
 def _providers() -> list[str]:
@@ -136,23 +136,6 @@ ContextLength = Annotated[
         rich_help_panel=TARGET,
     ),
 ]
-Raw = Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.", rich_help_panel=CHAT)]
-System = Annotated[
-    str | None, typer.Option("--system", help="System message.", show_default=False, rich_help_panel=CHAT)
-]
-ChatTemplate = Annotated[
-    str | None,
-    typer.Option(
-        "--chat-template",
-        help="Name of another chat template of the file.",
-        show_default="the main one",
-        rich_help_panel=CHAT,
-    ),
-]
-TemplateVar = Annotated[
-    list[str] | None,
-    typer.Option("--template-var", metavar="NAME=VALUE", help="A variable of the chat template; JSON, or else a text."),
-]
 LlamaServer = Annotated[
     str | None,
     typer.Option(
@@ -250,29 +233,6 @@ def numbers(text: str) -> list[int]:
         found = [-1]
     if any(n < 0 for n in found):
         raise typer.BadParameter(f"{text!r}: whole numbers separated by commas are wanted")
-    return found
-
-
-def template_variables(given: list[str] | None) -> dict[str, Any]:
-    """Variables for a chat template, each as NAME=VALUE; a value that is no JSON is a text.
-
-    Raises:
-        typer.BadParameter: anything else.
-    """
-    import json
-
-    def refused(constant: str) -> float:
-        raise ValueError(constant)  # NaN and the like are no JSON
-
-    found: dict[str, Any] = {}
-    for text in given or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier() or name == "messages":
-            raise typer.BadParameter(f"{text!r}: NAME=VALUE is wanted, such as enable_thinking=false")
-        try:
-            found[name] = json.loads(value, parse_constant=refused)
-        except (ValueError, RecursionError):
-            found[name] = value
     return found
 
 

@@ -1,31 +1,53 @@
 """Options of `mobius run`, and what they say together."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mobius_cli.options import given_text
 
-SAMPLING = "How tokens are drawn"
+CHAT, SAMPLING = "Chat", "How tokens are drawn"
 HELP = """Generate text with a converted folder, as it comes; without a prompt, chat.
 
 A prompt that is piped in is read from stdin. The chat keeps what was said: Ctrl-C stops an answer, /help lists the
 commands, Ctrl-D ends it.
 
 Tokens are drawn as the GGUF file wishes (general.sampling.*), else the most likely one is taken. With one of --top-k,
---top-p and --min-p, and no temperature from either, it is 1.
+--top-p and --min-p but no temperature, that is 1.
 """
 _FILES = "the file's, or {}"
 
 Prompt = Annotated[
-    str | None, typer.Argument(help="What to say; - reads it from stdin. None: a chat.", show_default=False)
+    str | None, typer.Argument(help="What to say; - reads it from stdin. Without one, chat.", show_default=False)
 ]
 PromptOption = Annotated[str | None, typer.Option("--prompt", "-p", help="The same, as an option.", show_default=False)]
 Tokens = Annotated[
     int | None,
     typer.Option(
         "-n", "--tokens", min=1, help="Most tokens of an answer.", show_default="128; in a chat, as many as fit"
+    ),
+]
+Raw = Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.", rich_help_panel=CHAT)]
+System = Annotated[
+    str | None, typer.Option("--system", help="System message.", show_default=False, rich_help_panel=CHAT)
+]
+ChatTemplate = Annotated[
+    str | None,
+    typer.Option(
+        "--chat-template",
+        help="Name of another chat template of the file.",
+        show_default="the main one",
+        rich_help_panel=CHAT,
+    ),
+]
+TemplateVar = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--template-var",
+        metavar="NAME=VALUE",
+        help="A variable of the chat template; JSON, or else a text.",
+        rich_help_panel=CHAT,
     ),
 ]
 Temp = Annotated[
@@ -112,3 +134,26 @@ def given_sampling(**options: float | None) -> dict[str, float]:
             option = "temp" if name == "temperature" else name.replace("_", "-")
             raise typer.BadParameter(f"--{option} {value:g}: it must be {wanted}")
     return given
+
+
+def template_variables(given: list[str] | None) -> dict[str, Any]:
+    """Variables for a chat template, each as NAME=VALUE; a value that is no JSON is a text.
+
+    Raises:
+        typer.BadParameter: anything else.
+    """
+    import json
+
+    def refused(constant: str) -> float:
+        raise ValueError(constant)  # NaN and the like are no JSON
+
+    found: dict[str, Any] = {}
+    for text in given or []:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier() or name == "messages":
+            raise typer.BadParameter(f"{text!r}: NAME=VALUE is wanted, such as enable_thinking=false")
+        try:
+            found[name] = json.loads(value, parse_constant=refused)
+        except (ValueError, RecursionError):
+            found[name] = value
+    return found

@@ -34,7 +34,8 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     path = write_tiny(base / "t.gguf", "llama", types="Q8_0", tokenizer="bpe", n_ctx=160, extra_metadata=extra)
     done = mobius("convert", path, "-o", base / "d", "--ep", request.param)
     assert done.exit_code == 0, done.stderr
-    return OnnxModel(base / "d", threads=1, last_logits=True), TextCodec(base / "d")
+    # Activations stay float: rounded to 8 bits, steps and passes differ where two tokens are nearly even.
+    return OnnxModel(base / "d", threads=1, accuracy_level=0, last_logits=True), TextCodec(base / "d")
 
 
 @pytest.fixture
