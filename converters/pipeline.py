@@ -96,9 +96,14 @@ def _hashing(source: Source, on_progress: OnProgress) -> Iterator[Future[list[So
             raise InterruptedError
         on_progress(f"hashing {source.path.name}", size)
 
+    def hash_all() -> list[SourceFile]:
+        parts = source.provenance(on_bytes)
+        on_progress("making the tokenizer", 0)  # which may take longer
+        return parts
+
     with ThreadPoolExecutor(1) as pool:
         try:
-            yield pool.submit(source.provenance, on_bytes)
+            yield pool.submit(hash_all)
         finally:
             over.set()
 
