@@ -40,10 +40,9 @@ def bars(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
 
 
-def test_convert_says_that_it_hashes(tiny: Path, tmp_path: Path) -> None:
+def test_converts_bar_reaches_its_end(tiny: Path, tmp_path: Path) -> None:
     code, text = on_terminal("convert", tiny, "-o", tmp_path / "a", columns=120)
     assert code == 0
-    assert bars(text).index("hashing tiny.gguf") < bars(text).index("writing")
     done, total = re.findall(r"writing .* ([0-9.]+)/([0-9.]+) [kM]B +\S+ +left", bars(text))[-1]
     assert done == total
 
