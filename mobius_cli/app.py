@@ -12,6 +12,7 @@ from mobius_cli.commands.bench import options as of_bench
 from mobius_cli.commands.run import options as of_run
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
+from mobius_cli.hub import fetched
 from mobius_cli.output import Output
 
 app = typer.Typer(
@@ -44,6 +45,7 @@ def root(
 
 @app.command(cls=Command, epilog=example("mobius inspect model.gguf --ep cpu"))
 @reported
+@fetched("model")
 def inspect(
     model: opt.Inspected,
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
@@ -64,6 +66,7 @@ def inspect(
 
 @app.command(cls=Command, epilog=example("mobius convert model.gguf -o model --ep cpu"))
 @reported
+@fetched("model")
 def convert(
     model: opt.Inputs,
     output: opt.NewFolder = None,
@@ -141,6 +144,7 @@ def run(
 
 @app.command(cls=Command, epilog=example("mobius verify model model.gguf"))
 @reported
+@fetched("file", "gguf")
 def verify(
     folder: opt.Folder,
     file: of_verify.File = None,
@@ -176,6 +180,7 @@ def verify(
 
 @app.command(cls=Command, help=of_bench.HELP, epilog=example("mobius bench model --gguf model.gguf -p 512 -n 128"))
 @reported
+@fetched("gguf")
 def bench(
     folder: opt.Folder,
     gguf: of_bench.Gguf = None,
@@ -211,6 +216,7 @@ def bench(
     epilog=example("mobius tokenize model 'Hello, world' --compare --gguf model.gguf"),
 )
 @reported
+@fetched("model", "gguf")
 def tokenize(
     model: opt.Tokenized,
     text: opt.Text,
