@@ -192,6 +192,7 @@ def test_nothing_is_imported_without_an_address() -> None:
 def test_bars_come_back(hub: FakeHub) -> None:
     from huggingface_hub import utils
 
+    utils.logging.set_verbosity_warning()
     before = utils.are_progress_bars_disabled(), utils.logging.get_verbosity()
     with module._talking(sys.modules["huggingface_hub"], aloud=False):
         assert utils.are_progress_bars_disabled()

@@ -32,8 +32,9 @@ class FakeHub:
         if path.startswith("/api/models/"):
             owner, name, *rest = path.removeprefix("/api/models/").split("/")
             return self._described(f"{owner}/{name}", unquote("/".join(rest[1:])) or "main")
-        owner, name, resolve, revision, *file = path.removeprefix("/").split("/")
-        assert resolve == "resolve"
+        if path.split("/")[3:4] != ["resolve"]:
+            return 404, {}, b""  # what else its client would like to know
+        owner, name, _, revision, *file = path.removeprefix("/").split("/")
         return self._file(f"{owner}/{name}", unquote(revision), unquote("/".join(file)))
 
     def _commit(self, repo: str, revision: str) -> tuple[str, str]:
