@@ -49,13 +49,14 @@ def _tables() -> list[str]:
 Inspected = Annotated[
     Path,
     typer.Argument(
-        help="A GGUF file, any part of a split one; or a folder that `mobius convert` wrote.", show_default=False
+        help="A GGUF file, any part of a split one, or hf://OWNER/REPO/FILE; or a folder that `mobius convert` wrote.",
+        show_default=False,
     ),
 ]
 Inputs = Annotated[
     list[Path],
     typer.Argument(
-        help="A GGUF file, or a folder that `mobius convert` wrote from one; several, or a folder of GGUF files.",
+        help="A GGUF file or hf://OWNER/REPO/FILE, or a folder that mobius wrote; several, or a folder of files.",
         show_default=False,
     ),
 ]
