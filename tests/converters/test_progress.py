@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from converters.folder import source_file
+from converters.folder.manifest import read_manifest
 from converters.folder.source_file import SourceFile
 from converters.pipeline import convert, work_bytes
 from converters.plan import make_plan
@@ -82,6 +83,13 @@ def test_pieces_of_a_file(tmp_path: Path) -> None:
     assert record.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     record.require(path, pieces.append)
     assert sum(pieces) == 2 * path.stat().st_size
+
+
+def test_a_file_that_is_compared_with_its_folder(tiny: Path, tmp_path: Path) -> None:
+    steps(tiny, tmp_path / "d")
+    pieces: list[int] = []
+    read_manifest(tmp_path / "d").require_source([tiny], pieces.append)
+    assert sum(pieces) == tiny.stat().st_size
 
 
 def test_hashing_ends_when_the_conversion_fails(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

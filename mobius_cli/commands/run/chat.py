@@ -27,7 +27,8 @@ def chat(conversation: Conversation, title: str, limit: int | None, output: Outp
     """Answer line by line until the user ends it; returns the exit code."""
     with contextlib.suppress(ImportError):  # Windows has none
         import readline  # noqa: F401 - `input` edits lines with it, and remembers them
-    output.note(f"{title}: /help lists the commands, Ctrl-C stops an answer, Ctrl-D ends")
+    output.note(title)
+    output.note("/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends")
     while True:
         try:
             line = valid_text(input(PROMPT))

@@ -10,8 +10,8 @@ from mobius_cli.options import given_text
 CHAT, SAMPLING = "Chat", "How tokens are drawn"
 HELP = """Generate text with a converted folder, as it comes; without a prompt, chat.
 
-A prompt that is piped in is read from stdin. The chat keeps what was said: Ctrl-C stops an answer, /help lists the
-commands, Ctrl-D ends it.
+A prompt that is piped in is read from stdin, without its last newline. The chat keeps what was said: Ctrl-C stops an
+answer, /help lists the commands, Ctrl-D ends it.
 
 Tokens are drawn as the GGUF file wishes (general.sampling.*), else the most likely one is taken. With one of --top-k,
 --top-p and --min-p but no temperature, that is 1.
