@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 from converters.checked import each, typed
 from converters.folder.metadata import plain_metadata, restored_metadata
 from converters.folder.seal import CARD
-from converters.folder.source_file import SourceFile
+from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.graph.states import State
 from converters.weights.records import TensorRecord
 from repack.errors import InputError
@@ -158,8 +158,8 @@ class Manifest:
         """What the states of one sequence hold after so many tokens."""
         return sum(math.prod(state.sizes(positions)) * _STATE_TYPES[state.dtype] for state in self.states)
 
-    def require_source(self, paths: Sequence[Path]) -> None:
-        """Refuse anything but the parts of the file that was converted.
+    def require_source(self, paths: Sequence[Path], on_bytes: OnBytes = ignored) -> None:
+        """Refuse anything but the parts of the file that was converted, which are read as a whole.
 
         Raises:
             MobiusError: another file, or another number of parts.
@@ -167,7 +167,7 @@ class Manifest:
         if len(paths) != len(self.source):
             raise self.source[0].refusal(str(paths[0]))
         for path, known in zip(paths, self.source, strict=True):
-            known.require(path)
+            known.require(path, on_bytes)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

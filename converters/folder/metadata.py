@@ -9,7 +9,8 @@ import numpy as np
 LEFT_OUT = ("general.", "quantize.", "split.", "tokenizer.")
 KEPT = ("general.architecture", "general.author", "general.license", "general.name", "general.license.name",
         "general.license.link")  # fmt: skip
-KEPT_GROUPS = ("general.base_model.",)
+SAMPLING = "general.sampling."
+KEPT_GROUPS = ("general.base_model.", SAMPLING)
 
 
 def kept_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

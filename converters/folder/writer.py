@@ -15,7 +15,7 @@ from converters.folder.seal import CARD, is_sealed
 from converters.graph.graph import DATA, MODEL
 from repack.errors import InputError, MobiusError
 
-OnTensor = Callable[[str, int], None]  # name of a stored weight, bytes
+OnTensor = Callable[[str, int], None]  # name of the weight that is written next, bytes written since the last call
 SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
 # What a conversion can write: the names that may be lost with a folder whose own list cannot be read.
 WRITTEN = frozenset({

@@ -21,7 +21,8 @@ def write_graph(
 ) -> None:
     """Write model.onnx and model.onnx_data into an existing folder.
 
-    `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on.
+    `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on. `on_tensor` is
+    called before each of them and at the end: its bytes are those of all initializers together.
     """
     model = ir.Model(
         _graph(graph),
@@ -31,14 +32,21 @@ def write_graph(
         metadata_props=metadata,
     )
 
+    sizes = [value.nbytes for value in graph.initializers.values()]
+    written = sum(size for size in sizes if size <= EMBEDDED_BYTES)
+
     def callback(tensor: ir.TensorProtocol, _info: object) -> None:
+        nonlocal written
         if on_tensor is not None:
-            on_tensor(tensor.name or "", tensor.nbytes)
+            on_tensor(tensor.name or "", written)
+        written = tensor.nbytes
 
     try:
         ir.save(model, folder / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
     except ir.serde.SerdeError as error:  # onnx_ir's wrapping of what an embedded weight raised
         raise _innermost(error) from error
+    if on_tensor is not None:
+        on_tensor("", written)
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -50,6 +50,11 @@ class Decoding:
         """Append tokens; float32 logits [len(ids), vocabulary], or of the last one only as the model was opened."""
         return self._run(ids, None)
 
+    @property
+    def rewinds(self) -> bool:
+        """Whether every state can be cut, as `rewind` does."""
+        return all(state.position_axis is not None for state in self._states)
+
     def rewind(self, length: int) -> None:
         """Keep the first `length` tokens only; of buffers in place, what is behind them is never read again.
 

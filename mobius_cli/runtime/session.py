@@ -1,6 +1,6 @@
-"""A converted folder in ONNX Runtime: one pass over known tokens, or greedy decoding with an in-place cache."""
+"""A converted folder in ONNX Runtime: one pass over known tokens, or decoding with a cache."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from converters.version import numbers_of
 from converters.weights.matmulnbits import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
+from mobius_cli.runtime.sampling import Pick, most_likely
+from mobius_cli.runtime.token_cache import CHUNK, TokenCache, never
 from repack.errors import InputError, MobiusError
 
 F32 = npt.NDArray[np.float32]
-CHUNK = 256  # tokens per pass: bounds the memory of logits, which are [tokens, vocabulary]
 
 
 class OnnxModel:
@@ -75,29 +76,57 @@ class OnnxModel:
         return np.concatenate(rows)
 
     def greedy(self, ids: Sequence[int], limit: int) -> Iterator[int]:
-        """Up to `limit` tokens after `ids`, most likely first; ends after a stop id, which is yielded."""
+        """As `generate`, most likely first."""
+        return self.generate(ids, limit, most_likely)
+
+    def generate(
+        self,
+        ids: Sequence[int],
+        limit: int,
+        pick: Pick,
+        cache: TokenCache | None = None,
+        stopped: Callable[[], bool] = never,
+    ) -> Iterator[int]:
+        """Up to `limit` tokens after `ids`; ends after a stop id, which is yielded, or at the end of the context.
+
+        Args:
+            ids: the prompt.
+            limit: the most tokens to generate.
+            pick: chooses a token by its logits; those that must not be generated have -inf.
+            cache: has the tokens of an earlier text, and gets those of this one; it must have room for all.
+            stopped: whether to end before the next token.
+
+        Raises:
+            InputError: the prompt does not fit.
+            MobiusError: the model gives no logits to choose by.
+        """
         total = min(len(ids) + limit, self.context_length)
         if len(ids) >= self.context_length:
             raise InputError(
                 f"the prompt has {len(ids)} tokens, the model was converted for {self.context_length}",
                 "convert with a larger --context-length",
             )
-        decoding = self.start(total)
-        for start in range(0, len(ids), CHUNK):
-            row = decoding.run(ids[start : start + CHUNK])
+        cache = cache or self.cache(total)
+        row = cache.extend_to(ids, stopped)
         for position in range(len(ids), total):
-            token = self._best(row[-1])
+            if row is None or stopped():
+                return
+            token = pick(self._allowed(row))
             yield token
             if token in self.stop_ids or position == total - 1:
                 return
-            row = decoding.run([token])
+            row = cache.append([token])
 
-    def _best(self, logits: F32) -> int:
-        """The most likely of the tokens that may be generated."""
+    def _allowed(self, logits: F32) -> F32:
+        """Without the tokens that must not be generated."""
         if self._suppressed:
             logits = logits.copy()
             logits[self._suppressed] = -np.inf
-        return int(logits.argmax())
+        return logits
+
+    def cache(self, length: int) -> TokenCache:
+        """A new sequence with room for `length` positions, which can be kept from text to text."""
+        return TokenCache(lambda: self.start(length))
 
     def start(self, length: int) -> Decoding:
         """A new sequence with room for `length` positions."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.folder.manifest import Manifest, read_manifest
-from converters.folder.source_file import SourceFile
+from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.source import Order
 from converters.weights.formats import FORMATS
@@ -117,7 +117,12 @@ class OnnxFolder:
 
         return stored_tokenizer(self.folder, asdict(self._manifest.tokenizer))
 
-    def provenance(self) -> list[SourceFile]:
+    @property
+    def provenance_bytes(self) -> int:
+        """None: the folder remembers."""
+        return 0
+
+    def provenance(self, on_bytes: OnBytes = ignored) -> list[SourceFile]:
         """As the folder remembers them."""
         return list(self._manifest.source)
 

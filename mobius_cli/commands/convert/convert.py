@@ -8,7 +8,7 @@ from typing import Any
 from converters.folder.license import License
 from converters.folder.writer import check_destination, files_in
 from converters.graph.graph import DATA, MODEL
-from converters.pipeline import Result, convert
+from converters.pipeline import Result, convert, work_bytes
 from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.folder import OnnxFolder
@@ -48,9 +48,8 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
             from mobius_cli.commands.convert.dry_run import show_plan
 
             return show_plan(plan, destination, output)
-        first = f"hashing {model.name}, making the tokenizer"
-        with output.progress("writing", plan.data_bytes, BYTES, before=first) as advance:
-            result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
+        with output.progress("", work_bytes(plan), BYTES) as advance:
+            result = convert(plan, destination, force=force, on_progress=lambda what, size: advance(size, what))
         license = License.of(source.metadata)
         _summarize(result, output, plan.target.name, plan.target.storage, license)
         if request.next_step:
