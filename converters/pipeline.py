@@ -7,11 +7,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from converters.folder import configs
+from converters.folder.layout import GraphFiles
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.source_file import SourceFile
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
-from converters.graph.graph import DATA, MODEL
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer
@@ -25,6 +25,7 @@ class Result:
 
     folder: Path
     files: dict[str, int]  # name -> bytes
+    graph: GraphFiles
     source_bytes: int
     roundings: dict[str, Rounding] = field(default_factory=dict)  # "Q4_K scale" -> sum over tensors
     warnings: tuple[str, ...] = ()
@@ -37,7 +38,7 @@ class Result:
     @property
     def model_bytes(self) -> int:
         """Graph and weights, without tokenizer and configs."""
-        return self.files[MODEL] + self.files[DATA]
+        return self.files[self.graph.model] + self.files[self.graph.data]
 
 
 def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: OnTensor | None = None) -> Result:
@@ -63,6 +64,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
     return Result(
         destination,
         files,
+        plan.files,
         plan.source.size,
         sum_roundings(plan.weights.records.values()),
         (*plan.warnings, *tokens.warnings),
@@ -82,7 +84,7 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     for key in ("license", "author", "name"):
         if isinstance(value := metadata.get(f"general.{key}"), str):
             properties[key] = value
-    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
+    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor, plan.files)
 
 
 def _recall_roundings(plan: Plan) -> None:

@@ -19,9 +19,9 @@ FRAGMENTS = {"converters/sources/open.py", "converters/weights/formats.py", "con
 
 # Folders and modules of converters/, each below those that may import it; the longest name that fits counts.
 LEVELS = (
-    "checked", "version", "spec", "target", "folder.source_file", "folder.metadata", "graph.states", "weights.records",
-    "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights", "sources.source",
-    "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
+    "checked", "version", "spec", "target", "folder.source_file", "folder.metadata", "folder.layout", "graph.states",
+    "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
+    "sources.source", "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
 )  # fmt: skip
 
 # Folders whose README says what is there and how to add to it, with the table that the code prints.

@@ -9,8 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from converters.folder.layout import data_of
 from converters.folder.manifest import read_manifest
-from converters.graph.graph import DATA
 from converters.target import Target
 from mobius_cli.commands.bench.chart import picture
 from mobius_cli.commands.bench.engine import LlamaCppEngine, open_llama_cpp
@@ -109,7 +109,7 @@ def _facts(model: OnnxModel, target: Target, threads: int) -> dict[str, Any]:
     return {
         "model_filename": str(model.folder),
         "model_type": f"{manifest.architecture} {weights.most_common(1)[0][0]}",
-        "model_size": (model.folder / DATA).stat().st_size,
+        "model_size": manifest.files[data_of(manifest.graph)],
         "model_n_params": weights.total(),
         "backend": f"ORT {target.name}",
         "cpu_info": _processor(),
