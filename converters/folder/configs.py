@@ -70,7 +70,7 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "tie_word_embeddings": spec.tied_head,
         "use_cache": True,
         **_token_ids(tokens),
-        "transformers.js_config": {"use_external_data_format": True},
+        "transformers.js_config": {"dtype": plan.files.js_dtype, "use_external_data_format": True},
     }
 
 
