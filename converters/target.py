@@ -32,6 +32,7 @@ class Target:
     norms_heads: bool  # GroupQueryAttention norms q and k itself
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
+    oldest_runtime: tuple[int, ...]  # version of ONNX Runtime: scripts/oldest_runtime.py finds it
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
@@ -61,6 +62,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         checks_indices=True,
         context_cap=8192,
+        oldest_runtime=(1, 23, 2),
         operators="onnx",
         quant_format="qdq",
         quant_formats={
@@ -81,6 +83,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         checks_indices=True,
         context_cap=8192,
+        oldest_runtime=(1, 23, 2),
     ),
     "cuda": Target(
         name="cuda",
@@ -99,6 +102,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=True,
         checks_indices=False,
         context_cap=8192,
+        oldest_runtime=(1, 23, 2),
         provider_options=({"cuda": {"enable_cuda_graph": "1"}},),  # 2.7 times as fast in onnxruntime-genai
         session_options=(("enable_cuda_graph", "1"),),
         replays_decoding=True,

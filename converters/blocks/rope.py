@@ -50,27 +50,36 @@ def magnitude(rope: Rope) -> float:
 
 
 def rotary_tables(b: Build, rope: Rope) -> tuple[Value, Value]:
-    """cos and sin [context, dim / 2], computed in float64 when a session starts: the file holds dim / 2 numbers."""
+    """cos and sin [context, dim / 2], made in float64 when a session starts: the file holds about their square root."""
     return b.c.shared(("rope", rope), lambda: _tables(b, rope))
 
 
 def _tables(b: Build, rope: Rope) -> tuple[Value, Value]:
+    """From those of every `step`-th position and of the `step` first ones, by the sums of angles.
+
+    Not by Cos and Sin of float64, which ONNX Runtime has from 1.29 on only; products are as exact.
+    """
     c, g = b.c, b.c.graph
-    factors = _factors(b, rope)
+    frequencies = inverse_frequencies(rope, _factors(b, rope))
+    step = math.isqrt(c.context_length - 1) + 1  # step * step reaches the whole context
+    coarse, fine = np.arange(0, step * step, step)[:, None, None], np.arange(step)[None, :, None]
     index = sum(1 for key in c.memo if isinstance(key, tuple) and key[0] == "rope")
     with g.scope(f"rope_{index}"):
-        frequencies = g.constant(f"rope_{index}.inverse_frequencies", inverse_frequencies(rope, factors)[None, :])
-        first, limit = c.integer("position_first", 0), c.integer("position_limit", c.context_length)
-        positions = g.op("Range", first, limit, c.integer("position_step", 1))
-        column = g.op("Unsqueeze", g.cast(positions, "float64"), g.ints(1))
-        angles = g.op("Mul", column, frequencies)
-        scale = magnitude(rope)
+
+        def known(name: str, table: F64) -> Value:
+            return g.constant(f"rope_{index}.{name}", table)
+
+        cos, sin = known("cos", np.cos(fine * frequencies)), known("sin", np.sin(fine * frequencies))
+        far_cos = known("far_cos", np.cos(coarse * frequencies) * magnitude(rope))
+        far_sin = known("far_sin", np.sin(coarse * frequencies) * magnitude(rope))
+        sums = (
+            g.op("Sub", g.op("Mul", far_cos, cos), g.op("Mul", far_sin, sin)),
+            g.op("Add", g.op("Mul", far_sin, cos), g.op("Mul", far_cos, sin)),
+        )
         made = []
-        for op_type in ("Cos", "Sin"):
-            table = g.op(op_type, angles)
-            if scale != 1.0:
-                table = g.op("Mul", table, g.constant(f"rope_{index}.magnitude", np.array(scale, np.float64)))
-            made.append(g.cast(table, c.target.dtype))
+        for table in sums:  # [step, step, dim / 2]
+            rows = g.op("Reshape", g.cast(table, c.target.dtype), g.ints(-1, len(frequencies)))
+            made.append(g.op("Slice", rows, g.ints(0), g.ints(c.context_length), g.ints(0)))
     return made[0], made[1]
 
 

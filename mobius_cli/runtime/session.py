@@ -56,6 +56,7 @@ class OnnxModel:
         self.stop_ids = frozenset(self.manifest.tokenizer.eos_token_ids)
         self._suppressed = list(self.manifest.tokenizer.suppress_token_ids)
         self._target = _target(ep or self.manifest.target.name)
+        _check_version(self.manifest)
         _check_heads(self.manifest, self._target)
         last_of = self.manifest.hidden if last_logits else None
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of}
@@ -118,6 +119,16 @@ def _target(ep: str) -> Target:
     if wanted not in ort.get_available_providers():
         raise MobiusError(f"this onnxruntime has no {wanted}", "install mobius-cli[gpu] for GPUs, [cpu] for CPUs")
     return TARGETS[ep]
+
+
+def _check_version(manifest: Manifest) -> None:
+    """Older versions refuse the folder's operators, or compute them wrong without a word."""
+    oldest = TARGETS[manifest.target.name].oldest_runtime
+    if tuple(int(part) for part in ort.__version__.split(".")[:3] if part.isdigit()) < oldest:
+        raise MobiusError(
+            f"this is onnxruntime {ort.__version__}, and the folder needs {'.'.join(map(str, oldest))}",
+            "pip install -U onnxruntime, or onnxruntime-gpu for GPUs",
+        )
 
 
 def _check_heads(manifest: Manifest, target: Target) -> None:
