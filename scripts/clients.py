@@ -4,9 +4,9 @@
 usage: python scripts/clients.py MODEL.gguf [MODEL.gguf ...] [--venv DIR] [--client NAME ...]
 
 Each model is converted with `--layout hub` for each of TARGETS. A client is a program of its own in
-scripts/client_kit: it is given three texts and a chat of two turns, and answers with token ids. Tests: `text`, one text;
-`batch`, three of unequal length at once; `chat`, each turn; tools have tests of their own. `undecided by` says how far
-from the most likely token another choice was, in nats, which rounding explains. Exit code 1 if anything fails.
+scripts/client_kit: it is given three texts and a chat of two turns, and answers with token ids. Tests: `text`, one
+text; `batch`, three of unequal length at once; `chat`, each turn; tools have tests of their own. `undecided by` says
+how far from the most likely token another choice was, in nats, which rounding explains. Exit code 1 if any fails.
 
 --venv DIR keeps the clients' packages (about 5 GB); they are installed if they are not there, else for this run only.
 """
@@ -43,7 +43,11 @@ CLIENTS = {  # name: its program, and the package without which it is not instal
 SECONDS = 300  # for a client on a folder, loading and all tests
 TESTS = ("text", "batch", "chat")
 # What a runtime cannot do, whatever the folder: client, target and test, what it says, and why.
-CANNOT: tuple[tuple[str, str, str, str, str], ...] = ()
+PADS_LEFT = ("batch", "padding_must_stand_behind_the_prompt", "it pads before the prompts, the target takes it behind")
+CANNOT: tuple[tuple[str, str, str, str, str], ...] = (
+    ("optimum", "cpu", *PADS_LEFT),
+    ("transformers.js", "cpu", *PADS_LEFT),
+)
 
 
 def converted(model: Path, work: Path) -> dict[str, Path]:

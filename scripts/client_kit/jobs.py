@@ -17,7 +17,7 @@ CHATS = (
         {"role": "user", "content": "And why is it salty? Answer in one sentence."},
     ],
 )
-COUNT = 16  # tokens that are wanted after each prompt
+COUNT = 12  # tokens that are wanted after each prompt
 
 
 def make_job(folder: Path, node_modules: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ class Judge:
     def __init__(self, folder: Path, ids: dict[str, list[list[int]]], count: int) -> None:
         from mobius_cli.runtime.session import OnnxModel
 
-        self.model, self.ids, self.count = OnnxModel(folder), ids, count
+        self.model, self.ids, self.count = OnnxModel(folder, threads=1), ids, count
         self.stops = self.model.stop_ids
         self._greedy: dict[tuple[int, ...], list[int]] = {}
 
@@ -48,9 +48,8 @@ class Judge:
         if len(tokens) < self.count and not (tokens and tokens[-1] in self.stops):
             return float("inf")  # ended early
         rows = self.model.logits(ids + tokens[:-1], len(ids) - 1)
-        return float(
-            max(row.max() - row[token] for row, token in zip(rows, tokens, strict=True)) or np.finfo(float).eps
-        )
+        distances = [row.max() - row[token] for row, token in zip(rows, tokens, strict=True)]
+        return max(float(max(distances)), float(np.finfo(np.float32).eps))  # more than 0, for they are not the same
 
     def _alone(self, ids: list[int]) -> list[int]:
         if tuple(ids) not in self._greedy:
