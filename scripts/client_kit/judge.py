@@ -38,7 +38,7 @@ class Judge:
         farthest = max(self._distance(ids, row) for ids, row in zip(wanted, found["tokens"], strict=True))
         if farthest == 0:
             return "pass"
-        return f"{'pass, undecided' if farthest <= UNDECIDED else 'FAIL: off'} by {farthest:.2f}"
+        return f"{'pass, undecided' if farthest <= UNDECIDED else 'FAIL: off'} by {farthest:.3f}"
 
     def _distance(self, ids: list[int], tokens: list[int]) -> float:
         """0 if they are those of `mobius run`; else the largest distance of one of them from the most likely."""

@@ -24,12 +24,14 @@ def generate(rows: np.ndarray[Any, Any]) -> list[list[int]]:
 
 
 def texts(chosen: list[str]) -> dict[str, Any]:
+    tokenizer.update_options(add_special_tokens="true")  # else plain text gets no BOS, whatever the files say
     prompts = [[int(i) for i in tokenizer.encode(text)] for text in chosen]
     rows = np.asarray(tokenizer.encode_batch(chosen).as_numpy(), np.int32)
     return {"prompts": prompts, "tokens": generate(rows)}
 
 
 def chats() -> dict[str, Any]:
+    tokenizer.update_options(add_special_tokens="false")  # the template writes them
     prompts = [
         [int(i) for i in tokenizer.encode(tokenizer.apply_chat_template(json.dumps(chat), add_generation_prompt=True))]
         for chat in asked["chats"]

@@ -9,7 +9,7 @@ from transformers import AutoTokenizer
 
 asked = job()
 tokenizer = AutoTokenizer.from_pretrained(asked["folder"], padding_side="left")
-model = ORTModelForCausalLM.from_pretrained(asked["folder"], use_io_binding=False)
+model = ORTModelForCausalLM.from_pretrained(asked["folder"])
 
 
 def generate(inputs: Any) -> dict[str, Any]:
