@@ -36,7 +36,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", WAYS)
 def test_only_the_graph_moves(made: Path, name: str) -> None:
-    _, file, _dtype = WAYS[name]
+    _, file, dtype = WAYS[name]
     flat, hub = contents(made / f"flat {name}"), contents(made / f"hub {name}")
     assert set(flat) == FILES
     assert set(hub) == FILES - GRAPH | {f"onnx/{file}", f"onnx/{file}_data"}
@@ -49,6 +49,9 @@ def test_only_the_graph_moves(made: Path, name: str) -> None:
     plain = json.loads(flat["genai_config.json"])
     assert plain["model"]["decoder"].pop("filename") == "model.onnx"
     assert genai == plain
+    for files, told in ((hub, dtype), (flat, "fp32")):  # "fp32": the name without an addition
+        config = json.loads(files["config.json"])
+        assert config["transformers.js_config"] == {"dtype": told, "use_external_data_format": True}
     files = json.loads(hub["mobius.json"])["files"]
     assert files == {path: len(content) for path, content in hub.items() if path != "mobius.json"}
 
