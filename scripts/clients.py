@@ -77,14 +77,16 @@ def answer(name: str, job: Path, venv: Path) -> dict[str, Any]:
     program = CLIENTS[name][0]
     command = [str(python_of(venv)) if program.endswith(".py") else "node", str(KIT / program), str(job)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, cwd=KIT)
-    except subprocess.TimeoutExpired:
-        return {"error": f"no answer within {SECONDS} s"}
+        done = subprocess.run(command, capture_output=True, timeout=SECONDS, cwd=KIT)
+        said, code = (done.stdout, done.stderr), f"exit code {done.returncode}"
+    except subprocess.TimeoutExpired as late:
+        said, code = (late.stdout or b"", b""), f"no answer within {SECONDS} s"
+    stdout, stderr = (text.decode(errors="replace").splitlines() for text in said)
     try:
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        found: dict[str, Any] = json.loads(stdout[-1])
     except (IndexError, ValueError):
-        lines = [line for line in done.stderr.splitlines() if re.search(r"error|exception", line, re.IGNORECASE)]
-        return {"error": (lines or done.stderr.splitlines() or [f"exit code {done.returncode}"])[-1].strip()}
+        lines = [line for line in stderr if re.search(r"error|exception", line, re.IGNORECASE)]
+        return {"error": (lines or stderr or [code])[-1].strip()}
     return found
 
 

@@ -10,17 +10,19 @@ const require = createRequire(`${job.node_modules}/`);
 export const load = (name) => import(pathToFileURL(require.resolve(name)).href);
 export const versionOf = (name) => JSON.parse(readFileSync(`${job.node_modules}/${name}/package.json`)).version;
 
-/** Run each test, and print what came of all as the last line of stdout. */
+/** Run each test, and print what came of all so far: the last line of stdout counts, also if time runs out. */
 export async function answer(version, tests) {
-    const found = {};
+    const found = Object.fromEntries(Object.keys(tests).map((name) => [name, { error: 'no answer in time' }]));
+    const print = () => console.log(JSON.stringify({ version, tests: found }));
+    print();
     for (const [name, test] of Object.entries(tests)) {
         try {
             found[name] = await test();
         } catch (error) {
             found[name] = { error: String(error) };
         }
+        print();
     }
-    console.log(JSON.stringify({ version, tests: found }));
 }
 
 const ARRAYS = { float32: Float32Array, float16: globalThis.Float16Array ?? Uint16Array };

@@ -136,3 +136,21 @@ def test_transformers_js_loads_the_hub_layout_with_no_options(
     judge, _ = judge_of(folder)
     for test, found in json.loads(done.stdout.splitlines()[-1])["tests"].items():
         assert judge.verdict(test, found).startswith("pass"), (test, found)
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted"),
+    [("print('{\"tests\": {\"text\": 1}}', flush=True); time.sleep(9)", {"tests": {"text": 1}}),
+     ("time.sleep(9)", {"error": "no answer within 1 s"}),
+     ("raise ValueError('no')", {"error": "ValueError: no"}),
+     ("print('a word'); print('{\"tests\": 2}')", {"tests": 2})],
+)  # fmt: skip
+def test_a_late_client_is_judged_by_what_it_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, wanted: dict[str, Any]
+) -> None:
+    (tmp_path / "program.py").write_text(f"import time\n{program}\n")
+    monkeypatch.setattr(clients, "KIT", tmp_path)
+    monkeypatch.setattr(clients, "SECONDS", 1)
+    monkeypatch.setattr(clients, "CLIENTS", {"one": ("program.py", "")})
+    monkeypatch.setattr(clients, "python_of", lambda venv: Path(sys.executable))
+    assert clients.answer("one", tmp_path / "job.json", tmp_path) == wanted
