@@ -40,6 +40,7 @@ CLIENTS = {  # name: its program, and the package without which it is not instal
     "onnx tools": ("run_tools.py", "onnxslim"),
     "netron": ("run_netron.py", "netron"),
 }
+SHOWN = 160  # characters of what a runtime says
 SECONDS = 300  # for a client on a folder, loading and all tests
 TESTS = ("text", "batch", "chat")
 # What a runtime cannot do, whatever the folder: client, target and test, what it says, and why.
@@ -91,18 +92,18 @@ def answer(name: str, job: Path, venv: Path) -> dict[str, Any]:
 
 
 def explained(name: str, target: str, test: str, verdict: str) -> str:
-    """A failure that the runtime itself is known for, as such."""
+    """A failure that the runtime itself is known for, as such; any other verdict, cut."""
     for client, where, which, words, reason in CANNOT:
         known = client == name and where in ("", target) and which in ("", test)
         if known and verdict.startswith("FAIL") and re.search(words, verdict):
             return f"cannot: {reason}"
-    return verdict
+    return verdict[:SHOWN]
 
 
 def judged(name: str, target: str, found: dict[str, Any], judge: Judge) -> dict[str, str]:
     """Verdicts by test; `all` where a client gave no answer."""
     if "error" in found:
-        return {"all": explained(name, target, "", f"FAIL: {found['error'][:160]}")}
+        return {"all": explained(name, target, "", f"FAIL: {found['error']}")}
     tests = found["tests"].items()
     return {test: explained(name, target, test, judge.verdict(test, result)) for test, result in tests}
 

@@ -23,7 +23,7 @@ class Judge:
     def verdict(self, test: str, found: dict[str, Any]) -> str:
         """In a few words; a failure begins with FAIL."""
         if "error" in found:
-            return f"FAIL: {found['error'].splitlines()[0][:120]}"
+            return f"FAIL: {found['error'].splitlines()[0]}"
         if "missing" in found:
             return f"not installed: {found['missing']}"
         if "ok" in found:

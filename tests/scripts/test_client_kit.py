@@ -103,7 +103,7 @@ def test_bare_decoding_is_what_mobius_runs(folders: dict[str, Path], target: str
 
 
 def test_what_a_runtime_cannot_do_is_not_a_failure() -> None:
-    said = "FAIL: Error: Name:'model/padding_must_stand_behind_the_prompt/Gather'"
+    said = "FAIL: Error: " + "a long way to " * 20 + "Name:'model/padding_must_stand_behind_the_prompt/Gather'"
     assert clients.explained("optimum", "cpu", "batch", said).startswith("cannot: ")
     others = (
         ("optimum", "cpu", "text", said),
@@ -113,7 +113,7 @@ def test_what_a_runtime_cannot_do_is_not_a_failure() -> None:
         ("optimum", "cpu", "batch", "pass"),
     )
     for other in others:
-        assert clients.explained(*other) == other[-1]
+        assert clients.explained(*other) == other[-1][:160]
 
 
 def test_a_client_that_is_missing_does_not_pass(tmp_path: Path) -> None:
