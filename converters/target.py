@@ -62,7 +62,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         checks_indices=True,
         context_cap=8192,
-        oldest_runtime=(1, 23, 2),
+        oldest_runtime=(1, 23, 1),
         operators="onnx",
         quant_format="qdq",
         quant_formats={
@@ -83,7 +83,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         checks_indices=True,
         context_cap=8192,
-        oldest_runtime=(1, 23, 2),
+        oldest_runtime=(1, 24, 1),
     ),
     "cuda": Target(
         name="cuda",
@@ -102,7 +102,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=True,
         checks_indices=False,
         context_cap=8192,
-        oldest_runtime=(1, 23, 2),
+        oldest_runtime=(1, 31, 1),
         provider_options=({"cuda": {"enable_cuda_graph": "1"}},),  # 2.7 times as fast in onnxruntime-genai
         session_options=(("enable_cuda_graph", "1"),),
         replays_decoding=True,

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from mobius_cli import options as opt
-from mobius_cli.command_line import Command, Commands, example
+from mobius_cli.command_line import Command, Commands, example, typed_line
 from mobius_cli.commands.bench import options as of_bench
+from mobius_cli.commands.compare import options as of_compare
 from mobius_cli.commands.convert import options as of_convert
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
@@ -169,6 +170,7 @@ def verify(
 @app.command(cls=Command, help=of_bench.HELP, epilog=example("mobius bench model --gguf model.gguf -p 512 -n 128"))
 @reported
 def bench(
+    context: typer.Context,
     folder: opt.Folder,
     gguf: of_bench.Gguf = None,
     prompt: of_bench.Prompts = "512",
@@ -183,18 +185,39 @@ def bench(
 ) -> None:
     """Measure prompt and generation speed, in llama-bench's columns, engines in alternation."""
     from mobius_cli.commands.bench.rows import all_tests
+    from mobius_cli.reports.wanted import wanted_report
 
     tests = all_tests(opt.numbers(prompt), opt.numbers(generate), opt.numbers(depth))
     if not tests:
         raise typer.BadParameter("nothing to measure: give -p or -n")
-    if as_json and output is not None:
-        raise typer.BadParameter("--json and --output contradict each other")
-    from mobius_cli.commands.bench.bench import bench_folder
+    wanted = wanted_report(output or "md", of_bench.FORMS)
+    if as_json and output is not None and wanted.path is None:
+        raise typer.BadParameter(f"--json and -o {output} would both be on stdout: give -o a file")
+    from mobius_cli.commands.bench.bench import Request, bench_folder
 
-    bench_folder(
-        folder, gguf, Output(as_json), tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
-        form=output or "md",
+    request = Request(
+        folder=folder, gguf=gguf, tests=tests, repeat=repeat, threads=threads, ep=ep, llama_server=llama_server,
+        wanted=wanted, command=typed_line(context),
     )  # fmt: skip
+    bench_folder(request, Output(as_json))
+
+
+@app.command(cls=Command, help=of_compare.HELP, epilog=example("mobius compare a.json b.json -o page.html"))
+@reported
+def compare(
+    files: of_compare.Files,
+    output: of_compare.Form = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Compare results of `mobius bench`: a row for each test, a column for each file."""
+    from mobius_cli.reports.wanted import wanted_report
+
+    wanted = None if output is None else wanted_report(output, of_compare.FORMS)
+    if as_json and wanted is not None and wanted.path is None:
+        raise typer.BadParameter(f"--json and -o {output} would both be on stdout: give -o a file")
+    from mobius_cli.commands.compare.compare import compare_files
+
+    compare_files(files, wanted, Output(as_json))
 
 
 @app.command(

@@ -1,10 +1,13 @@
 """The command line as typer parses it, with what typer does not do: errors of usage as JSON, help in groups."""
 
+import shlex
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
 from mobius_cli.errors import Failure, say_as_json
+
+TYPED = "mobius.typed"  # where a context keeps the arguments
 
 
 class Commands(TyperGroup):
@@ -26,6 +29,11 @@ class Commands(TyperGroup):
 
 class Command(TyperCommand):
     """One command; its help has the options in the groups that typer has for rich's panels, which take long to load."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, for `typed_line`."""
+        ctx.meta[TYPED] = [str(self.name), *args]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, each group in the order of its first option, and what is in none."""
@@ -51,3 +59,8 @@ class Command(TyperCommand):
 def example(line: str) -> str:
     """The end of a help page."""
     return f"Example: {line}"
+
+
+def typed_line(ctx: Any) -> str:
+    """The command line of the command that runs, quoted for a shell; the program by its name, wherever it lies."""
+    return shlex.join(["mobius", *ctx.meta[TYPED]])

@@ -16,7 +16,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -119,18 +118,17 @@ def distance(mine: Any, theirs: Any) -> float:
     return apart if np.isfinite(apart) else np.inf
 
 
-def cell(found: dict[str, Any], newest: dict[str, Any], folders: list[Path]) -> tuple[str, Counter[str]]:
-    """How many folders give the same, and why the others do not."""
-    reasons: Counter[str] = Counter()
-    worst = 0.0
+def cell(found: dict[str, Any], newest: dict[str, Any], folders: list[Path]) -> tuple[str, dict[str, list[str]]]:
+    """How many folders give the same, and of the others which, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    worst, same = 0.0, 0
     for folder in folders:
         if isinstance(mine := found[folder.name], str):
-            reasons[mine.partition("failed:")[2][:160] or mine[:160]] += 1
+            reasons.setdefault(mine.partition("failed:")[2][:160] or mine[:160], []).append(folder.name)
         elif (apart := distance(mine, newest[folder.name])) > CLOSE:
-            reasons["WRONG, and says nothing"] += 1
+            reasons.setdefault("WRONG, and says nothing", []).append(folder.name)
         else:
-            worst = max(worst, apart)
-    same = len(folders) - reasons.total()
+            worst, same = max(worst, apart), same + 1
     return f"{same} of {len(folders)}" + (f" ({worst:.0e})" if same else ""), reasons
 
 
@@ -152,7 +150,7 @@ def main() -> int:
         folders: dict[str, list[Path]] = {way: [] for way in ways}
         for way in ways:
             for number, path in enumerate(given.files):
-                folder = place / f"{way.replace(':', '_')}-{number}"
+                folder = place / f"{path.stem}-{way.replace(':', '_')}-{number}"
                 if (reason := convert(path, way, folder)) is None:
                     folders[way].append(folder)
                 else:
@@ -161,7 +159,7 @@ def main() -> int:
         newest = asked(every, dict(os.environ), place)
         failed = {name: text for name, text in newest.items() if isinstance(text, str)}
         assert not failed, failed
-        reasons: Counter[str] = Counter()
+        reasons = []
         print(f"| onnxruntime | {' | '.join(ways)} |\n|---|{'---|' * len(ways)}")
         for version in given.versions.split(","):
             found = asked(every, install(version, place), place)
@@ -169,12 +167,11 @@ def main() -> int:
             for way in ways:
                 text, why = cell(found, newest, folders[way])
                 cells.append(text)
-                reasons.update({f"{version} {way}: {reason}": count for reason, count in why.items()})
+                reasons += [f"{version} {way}: {reason}: {', '.join(names)}" for reason, names in why.items()]
                 promised = tuple(map(int, version.split("."))) >= TARGETS[way.partition(":")[0]].oldest_runtime
                 broken |= promised and bool(why)
             print(f"| {version} | {' | '.join(cells)} |", flush=True)
-    for reason, count in reasons.items():
-        print(f"{count} x {reason}")
+    print("\n".join(reasons))
     return int(broken)
 
 

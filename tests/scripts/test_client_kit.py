@@ -139,18 +139,22 @@ def test_transformers_js_loads_the_hub_layout_with_no_options(
 
 
 @pytest.mark.parametrize(
-    ("program", "wanted"),
-    [("print('{\"tests\": {\"text\": 1}}', flush=True); time.sleep(9)", {"tests": {"text": 1}}),
-     ("time.sleep(9)", {"error": "no answer within 1 s"}),
-     ("raise ValueError('no')", {"error": "ValueError: no"}),
-     ("print('a word'); print('{\"tests\": 2}')", {"tests": 2})],
-)  # fmt: skip
+    ("stdout", "stderr", "late", "wanted"),
+    [
+        ('{"tests": 0}\n{"tests": 1}\n', "", True, {"tests": 1}),
+        ("", "", True, {"error": "no answer within 300 s"}),
+        ("", "Traceback\nValueError: no\nbye", False, {"error": "ValueError: no"}),
+        ("", "", False, {"error": "exit code 1"}),
+        ('a word\n{"tests": 2}', "a warning", False, {"tests": 2}),
+    ],
+)
 def test_a_late_client_is_judged_by_what_it_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, wanted: dict[str, Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stdout: str, stderr: str, late: bool, wanted: dict[str, Any]
 ) -> None:
-    (tmp_path / "program.py").write_text(f"import time\n{program}\n")
-    monkeypatch.setattr(clients, "KIT", tmp_path)
-    monkeypatch.setattr(clients, "SECONDS", 1)
-    monkeypatch.setattr(clients, "CLIENTS", {"one": ("program.py", "")})
-    monkeypatch.setattr(clients, "python_of", lambda venv: Path(sys.executable))
-    assert clients.answer("one", tmp_path / "job.json", tmp_path) == wanted
+    def run(command: Any, timeout: float, **_: Any) -> Any:
+        if late:
+            raise subprocess.TimeoutExpired(command, timeout, stdout.encode() or None)
+        return subprocess.CompletedProcess(command, 1, stdout.encode(), stderr.encode())
+
+    monkeypatch.setattr(clients.subprocess, "run", run)
+    assert clients.answer("genai", tmp_path / "job.json", tmp_path) == wanted

@@ -8,6 +8,7 @@ import typer
 from mobius_cli.options import ENGINE, LLAMA_CPP
 
 TESTS = "Tests"
+FORMS = ("md", "csv", "json", "jsonl", "html", "svg")
 
 HELP = """Measure prompt and generation speed, in llama-bench's columns, beside llama.cpp if its file is given.
 
@@ -46,8 +47,11 @@ Form = Annotated[
     typer.Option(
         "-o",
         "--output",
-        help="md, csv, json (an array, as llama-bench's) or jsonl; html: a page that stands alone; svg: its picture.",
+        metavar="FORM|FILE",
+        help="md, csv, json (an array, as llama-bench's), jsonl, svg, or html (a page that stands alone) on stdout; "
+        "or a file with such a suffix, which is replaced.",
         show_default="md",
+        autocompletion=lambda: list(FORMS),
     ),
 ]
 LlamaServer = Annotated[

@@ -1,72 +1,74 @@
-"""Results of `mobius bench` as one HTML page that needs nothing else: the picture, the table, the circumstances."""
+"""Results of `mobius bench` as one HTML page that needs nothing else: circumstances, bars, the table, the method."""
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
-from mobius_cli.commands.bench.chart import picture
-from mobius_cli.commands.bench.rows import NOISY, Row
-from mobius_cli.commands.bench.table import WORDS, cells, remarks
+from mobius_cli.commands.bench.circumstances import circumstances
+from mobius_cli.commands.bench.rows import NOISY, Row, of_samples
+from mobius_cli.reports.bars import Bar, figures, longest
+from mobius_cli.reports.pages import render
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #1f2328; background: #fff; max-width: 64rem; margin: 2rem auto;
-  padding: 0 1rem; }
-svg { max-width: 100%; height: auto; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 14px; white-space: nowrap; }
-th, td { padding: .3rem .7rem; border-bottom: 1px solid #d1d9e0; text-align: right; }
-.words { text-align: left; }
-dt { float: left; clear: left; width: 9rem; color: #59636e; }
-dd { margin-left: 9.5rem; overflow-wrap: anywhere; }
-"""
-METHOD = (
-    "Tokens per second, mean ± standard deviation of all samples after one warm-up; no sample is dropped. Bars show "
-    "the means, prompt processing and generation each on a scale of its own. ttft is the time to first token: from "
-    "the prompt's tokens to the logits of its last one on the host. Not counted: loading, tokenization, sampling, "
-    "filling the cache to a depth, capturing a CUDA graph."
-)
+ENGINES = (("ONNX Runtime", "ours"), ("llama.cpp", "theirs"))  # name, class of the style
+PANELS = ("Prompt processing", "Generation")  # each with a scale of its own
 
 
 def page(rows: Sequence[Row], facts: dict[str, Any]) -> str:
     """The whole page."""
-    title = f"{facts['model_type']}: mobius bench"
-    flagged = [f"{row.test.name} ({', '.join(row.noisy)})" for row in rows if row.noisy]
-    noise = f"<p>Varies by more than {NOISY:.0%}: {escape('; '.join(flagged))}.</p>" if flagged else ""
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            f"<html lang='en'><head><meta charset='utf-8'><title>{escape(title)}</title>",
-            "<meta name='viewport' content='width=device-width'>",
-            f"<style>{STYLE}</style></head><body>",
-            f"<h1>{escape(title)}</h1>",
-            picture(rows, facts),
-            f"<div class='wide'>{_table(cells(rows, facts))}</div>",
-            f"<p>{escape(remarks(facts))}.</p>{noise}",
-            f"<dl>{_circumstances(rows, facts)}</dl>",
-            f"<p>{escape(METHOD)}</p>",
-            "</body></html>",
-        ]
+    engines = ENGINES if facts["llama_cpp"] else ENGINES[:1]
+    terms = circumstances(facts, len(rows[0].ours), rows[0].test_time)
+    name, kind = terms.pop("model"), terms.pop("type")
+    return render(
+        "commands/bench/page.html",
+        title=f"{name}, {kind}: mobius bench",
+        name=name,
+        kind=kind,
+        command=facts["command"],
+        circumstances=terms,
+        engines=engines,
+        panels=_panels(rows, engines),
+        table=_table(rows, engines),
+        beside=len(engines) > 1,
+        first_token=any(row.ttft_ms is not None for row in rows),
+        noise="; ".join(f"{row.test.name} ({', '.join(row.noisy)})" for row in rows if row.noisy),
+        limit=f"{NOISY:.0%}",
     )
 
 
-def _table(lines: list[list[str]]) -> str:
-    kinds = [" class='words'" if name in WORDS else "" for name in lines[0]]
-    html = []
-    for tag, line in zip(["th", *["td"] * (len(lines) - 1)], lines, strict=True):
-        found = [f"<{tag}{kind}>{escape(cell)}</{tag}>" for cell, kind in zip(line, kinds, strict=True)]
-        html.append(f"<tr>{''.join(found)}</tr>")
-    return f"<table>{''.join(html)}</table>"
+def panel_of(generate: int) -> str:
+    """The panel in which a test stands."""
+    return PANELS[bool(generate)]
 
 
-def _circumstances(rows: Sequence[Row], facts: dict[str, Any]) -> str:
-    given = {
-        "model": facts["model_filename"],
-        "date": rows[0].test_time,
-        "processor": facts["cpu_info"],
-        "GPU": facts["gpu_info"],
-        "threads": facts["n_threads"],
-        "samples per test": len(rows[0].ours),
-        "onnxruntime": facts["onnxruntime"],
-        "llama.cpp": facts["llama_cpp"] and f"{facts['llama_cpp']} ({facts['llama_cpp_engine']})",
-    }
-    return "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in given.items() if v)
+def _panels(rows: Sequence[Row], engines: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    panels = []
+    for title in PANELS:
+        tests = [row for row in rows if panel_of(row.test.generate) == title]
+        speeds = [[of_samples(row.ours), of_samples(row.theirs)][: len(engines)] for row in tests]
+        if not tests:
+            continue
+        end = longest(speed for pair in speeds for speed in pair)
+        bars = [
+            [(*engine, speed, speed and Bar.of(speed, end)) for engine, speed in zip(engines, pair, strict=True)]
+            for pair in speeds
+        ]
+        named = [
+            {"name": row.test.name, "ratio": _ratio(row), "bars": found} for row, found in zip(tests, bars, strict=True)
+        ]
+        panels.append({"title": title, "tests": named})
+    return panels
+
+
+def _table(rows: Sequence[Row], engines: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": row.test.name,
+            "speeds": [of_samples(row.ours), of_samples(row.theirs)][: len(engines)],
+            "ratio": _ratio(row) or "–",
+            "ttft": "–" if row.ttft_ms is None else figures(row.ttft_ms, row.ttft_ms),
+        }
+        for row in rows
+    ]
+
+
+def _ratio(row: Row) -> str:
+    return "" if row.ratio is None else f"{row.ratio:.2f}"

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mobius_cli.reports.bars import Speed
+
 NOISY = 0.1  # standard deviation over mean from which a test is flagged
 
 
@@ -62,6 +64,11 @@ class Row:
 def spread(samples: Sequence[float]) -> float:
     """Standard deviation of the samples; 0 for a single one."""
     return statistics.stdev(samples) if len(samples) > 1 else 0.0
+
+
+def of_samples(samples: Sequence[float]) -> Speed | None:
+    """Mean and spread; None where nothing was measured."""
+    return Speed(statistics.mean(samples), spread(samples)) if samples else None
 
 
 def all_tests(prompts: Sequence[int], generates: Sequence[int], depths: Sequence[int]) -> list[Workload]:

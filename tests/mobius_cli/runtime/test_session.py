@@ -16,4 +16,4 @@ def test_an_old_runtime_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(ort, "__version__", "1.23.0")
     done = mobius("run", tmp_path / "out", "-p", "a")
     assert done.exit_code == 1
-    assert "this is onnxruntime 1.23.0, and the folder needs 1.23.2" in done.stderr
+    assert "this is onnxruntime 1.23.0, and the folder needs 1.23.1" in done.stderr

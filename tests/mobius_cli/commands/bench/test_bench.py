@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,63 @@ def test_a_gpu_target(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert all(" -ngl 99 " in line for line in Path(f"{theirs}.calls").read_text().splitlines())
 
 
+def unwanted(*arguments: Any) -> None:
+    raise AssertionError("measured, though the answer is known before")
+
+
+def test_a_file_by_its_suffix(folder: Path, tmp_path: Path) -> None:
+    """The name decides, stdout stays empty; the page has the command line as it was typed."""
+    small = ("-p", "8", "-n", "0", "-r", "1", "-t", "1")
+    for name, begin in {"a.html": "<!DOCTYPE html>", "b.JSON": "[", "c.svg": "<svg", "d.md": "| model"}.items():
+        done = mobius("bench", folder, *small, "-o", tmp_path / name)
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert f"wrote {tmp_path / name}" in done.stderr.splitlines()
+        assert (tmp_path / name).read_text().startswith(begin)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.html", "b.JSON", "c.svg", "d.md"}
+    line = f"mobius bench {folder} -p 8 -n 0 -r 1 -t 1 -o {tmp_path}/a.html"
+    assert f">{line}</code>" in (tmp_path / "a.html").read_text()
+
+
+def test_the_name_of_the_model(folder: Path, tmp_path: Path) -> None:
+    """The file's own; without one, the folder's."""
+    small = ("-p", "8", "-n", "0", "-r", "1", "-t", "1", "--json")
+    manifest = json.loads((folder / "mobius.json").read_text())
+    assert json.loads(mobius("bench", folder, *small).stdout)["model_name"] == "tiny llama"
+    copy = shutil.copytree(folder, tmp_path / "of the folder")
+    manifest["metadata"] = {k: v for k, v in manifest["metadata"].items() if k != "general.name"}
+    (copy / "mobius.json").write_text(json.dumps(manifest))
+    found = json.loads(mobius("bench", copy, *small).stdout)
+    assert found["model_name"] == "of the folder"
+    assert found["command"] == f"mobius bench '{copy}' -p 8 -n 0 -r 1 -t 1 --json"
+
+
+def test_a_file_and_an_object(folder: Path, tmp_path: Path) -> None:
+    done = mobius("bench", folder, "-p", "8", "-n", "0", "-r", "1", "-t", "1", "--json", "-o", tmp_path / "a.jsonl")
+    assert done.exit_code == 0, done.stderr
+    assert (
+        json.loads((tmp_path / "a.jsonl").read_text())["samples_ts"]
+        == json.loads(done.stdout)["tests"][0]["samples_ts"]
+    )
+
+
+def test_a_file_of_the_model_is_not_replaced(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "measure", unwanted)
+    for name in ("config.json", "mobius.json"):
+        before = (folder / name).read_bytes()
+        done = mobius("bench", folder, "-o", folder / name)
+        assert done.exit_code == 2
+        assert "is a file that is read here" in done.stderr
+        assert (folder / name).read_bytes() == before
+
+
+def test_nothing_is_written_if_measuring_fails(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.html").write_text("old")
+    monkeypatch.setattr(bench, "measure", unwanted)
+    done = mobius("bench", folder, "-p", "8", "-n", "0", "-o", tmp_path / "a.html")
+    assert done.exit_code == 1
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("a.html", "old")]
+
+
 def test_help_says_the_method() -> None:
     words = " ".join(mobius("bench", "--help").stdout.split())
     for part in (
@@ -211,14 +269,18 @@ def test_help_says_the_method() -> None:
     [
         (["-p", "x"], 2, "separated by commas"),
         (["-p", "0", "-n", "0"], 2, "nothing to measure"),
-        (["--json", "-o", "csv"], 2, "--json and --output contradict each other"),
+        (["--json", "-o", "csv"], 2, "--json and -o csv would both be on stdout"),
         (["--gguf", "none.gguf"], 2, "none.gguf: no such file"),
         (["-o", "sql"], 2, "md, csv, json, jsonl, html, svg"),
+        (["-o", "report.pdf"], 2, "-o 'report.pdf' is neither a form nor a file"),
+        (["-o", "no-such-folder/report.html"], 2, "there is no folder no-such-folder"),
         (["--ep", "tpu"], 2, "unknown execution provider 'tpu'"),
         (["-p", "100000"], 2, "a test needs 100000 tokens"),
     ],
 )
-def test_refusals(folder: Path, arguments: list[str], code: int, words: str) -> None:
+def test_refusals(folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, words: str) -> None:
+    monkeypatch.setattr(bench, "measure", unwanted)
     done = mobius("bench", folder, *arguments)
     assert done.exit_code == code
     assert words in done.stderr
+    assert not done.stdout or "--json" in arguments
