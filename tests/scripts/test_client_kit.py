@@ -105,6 +105,8 @@ def test_bare_decoding_is_what_mobius_runs(folders: dict[str, Path], target: str
 def test_what_a_runtime_cannot_do_is_not_a_failure() -> None:
     said = "FAIL: Error: " + "a long way to " * 20 + "Name:'model/padding_must_stand_behind_the_prompt/Gather'"
     assert clients.explained("optimum", "cpu", "batch", said).startswith("cannot: ")
+    unknown = "FAIL: ValidationError: No Op registered for SimplifiedLayerNormalization with domain_version of 21"
+    assert clients.explained("onnx tools", "cpu", "checker", unknown).startswith("cannot: ")
     assert clients.explained("openvino", "cpu", "", "FAIL: Exception from src/a.cpp:59:").startswith("cannot: ")
     assert clients.explained("openvino", "onnx", "", "FAIL: Exception from src/a.cpp:59:").startswith("FAIL")
     others = (
