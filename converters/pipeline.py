@@ -11,13 +11,13 @@ from pathlib import Path
 from converters.folder import configs
 from converters.folder.card.card import model_card
 from converters.folder.hugging_face import hugging_face_config
+from converters.folder.layout import GraphFiles
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.sampling import file_sampling
 from converters.folder.seal import CARD
 from converters.folder.source_file import SourceFile
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
-from converters.graph.graph import DATA, MODEL
 from converters.plan import Plan
 from converters.sources.source import Source
 from converters.tokenizer.export import TokenizerFiles
@@ -38,6 +38,7 @@ class Result:
 
     folder: Path
     files: dict[str, int]  # name -> bytes
+    graph: GraphFiles
     source_bytes: int
     roundings: dict[str, Rounding] = field(default_factory=dict)  # "Q4_K scale" -> sum over tensors
     warnings: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ class Result:
     @property
     def model_bytes(self) -> int:
         """Graph and weights, without tokenizer and configs."""
-        return self.files[MODEL] + self.files[DATA]
+        return self.files[self.graph.model] + self.files[self.graph.data]
 
 
 def convert(plan: Plan, destination: Path, *, force: bool = False, on_progress: OnProgress = ignored) -> Result:
@@ -85,6 +86,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_progress: 
     return Result(
         destination,
         files,
+        plan.files,
         plan.source.size,
         roundings,
         (*plan.warnings, *tokens.warnings),
@@ -131,7 +133,7 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor) -> No
     for key in ("license", "author", "name"):
         if isinstance(value := metadata.get(f"general.{key}"), str):
             properties[key] = value
-    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
+    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor, plan.files)
 
 
 def _recall_roundings(plan: Plan) -> None:

@@ -10,6 +10,7 @@ from mobius_cli import options as opt
 from mobius_cli.command_line import Command, Commands, example, typed_line
 from mobius_cli.commands.bench import options as of_bench
 from mobius_cli.commands.compare import options as of_compare
+from mobius_cli.commands.convert import options as of_convert
 from mobius_cli.commands.run import options as of_run
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
@@ -77,10 +78,11 @@ def convert(
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,
-    keep_quantized: opt.KeepQuantized = False,
+    keep_quantized: of_convert.KeepQuantized = False,
     context_length: opt.ContextLength = None,
+    layout: of_convert.Layout = "flat",
     force: opt.Force = False,
-    dry_run: opt.DryRun = False,
+    dry_run: of_convert.DryRun = False,
     as_json: opt.Json = False,
 ) -> None:
     """Convert a GGUF file to an ONNX model folder that holds exactly the same weights.
@@ -96,14 +98,14 @@ def convert(
         ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
         quant_format=quant_format,
     )  # fmt: skip
-    code = convert_all(model, output, Request(target, context_length, force, dry_run), Output(as_json))
+    code = convert_all(model, output, Request(target, context_length, force, dry_run, layout=layout), Output(as_json))
     if code:
         raise typer.Exit(code)
 
 
 @app.command(cls=Command, epilog=example("mobius build --gguf model.gguf --keep-quantized --output model"))
 @reported
-@opt.like(convert, model=opt.BuildGguf, output=opt.BuildFolder)
+@opt.like(convert, model=of_convert.BuildGguf, output=of_convert.BuildFolder)
 def build(**options: Any) -> None:
     """Same as `convert`, in the spelling of the other mobius."""
     convert(**{**options, "model": [options["model"]]})

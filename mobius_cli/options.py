@@ -64,7 +64,6 @@ Folder = Annotated[Path, typer.Argument(help="A folder that `mobius convert` wro
 NewFolder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model folder of which mobius wrote every file.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, as `mobius inspect` does; write nothing.")]
 Ep = Annotated[
     str | None,
     typer.Option(
@@ -126,9 +125,6 @@ QuantFormat = Annotated[
 Dequantize = Annotated[
     bool, typer.Option("--dequantize", help="Write a float model instead of a quantized one.", rich_help_panel=TARGET)
 ]
-KeepQuantized = Annotated[
-    bool, typer.Option("--keep-quantized", help="Keep weights quantized: the default.", rich_help_panel=TARGET)
-]
 ContextLength = Annotated[
     int | None,
     typer.Option(
@@ -146,10 +142,6 @@ LlamaServer = Annotated[
 Threads = Annotated[
     int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.", rich_help_panel=ENGINE)
 ]
-
-# `mobius build`: what `convert` takes without a name
-BuildGguf = Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)]
-BuildFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)]
 
 # `mobius list`
 Listed = Annotated[str, typer.Argument(help="archs, quants or targets.", show_default=False, autocompletion=_tables)]

@@ -21,7 +21,7 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "vocab_size": spec.vocab,
         **token_ids(tokens),
         "decoder": {
-            "filename": "model.onnx",
+            "filename": plan.files.model,
             "session_options": {
                 "log_id": "onnxruntime-genai",
                 "provider_options": list(plan.target.provider_options),

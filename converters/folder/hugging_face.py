@@ -32,7 +32,7 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
             **numbers,
             "rope_theta": _first_theta(plan.spec),
             **token_ids(tokens),
-            "transformers.js_config": transformers_js_config(),
+            "transformers.js_config": transformers_js_config(plan),
         }
     values = {**numbers, **_switches(plan), **rope_values(plan, named), **named.values}
     return {
@@ -41,13 +41,13 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         **{key: _shortest(value) for key, value in _renamed(values, named).items()},
         **dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id")),  # null: a class has ids of its own
         **token_ids(tokens),
-        "transformers.js_config": transformers_js_config(),
+        "transformers.js_config": transformers_js_config(plan),
     }
 
 
-def transformers_js_config() -> dict[str, Any]:
-    """What transformers.js is told: weights stand beside the graph."""
-    return {"use_external_data_format": True}
+def transformers_js_config(plan: Plan) -> dict[str, Any]:
+    """What transformers.js is told: by which type it finds the graph, and that weights stand beside it."""
+    return {"dtype": plan.files.js_dtype, "use_external_data_format": True}
 
 
 def _numbers(plan: Plan) -> dict[str, Any]:

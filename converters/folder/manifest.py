@@ -16,6 +16,7 @@ from converters.weights.records import TensorRecord
 from repack.errors import InputError
 
 MANIFEST = "mobius.json"
+GRAPH = ".onnx"  # how the one file that is a graph ends
 FORMAT = 2  # one more with every change that an older or newer mobius would read wrongly
 _STATE_TYPES = {"float32": 4, "float16": 2, "bfloat16": 2}  # bytes of a number
 T = TypeVar("T")
@@ -129,6 +130,11 @@ class Manifest:
     files: Mapping[str, int]
 
     @property
+    def graph(self) -> str:
+        """Path of the graph inside the folder."""
+        return next(name for name in self.files if name.endswith(GRAPH))
+
+    @property
     def architecture(self) -> str:
         """llama.cpp's name of the architecture."""
         return str(self.spec["architecture"])
@@ -200,7 +206,7 @@ class Manifest:
             hidden=_part(data, "hidden", lambda name: typed(name, str)),
             warnings=_part(data, "warnings", lambda values: each(values, str)),
             tensors=_part(data, "tensors", _every(TensorRecord.from_dict)),
-            files=_part(data, "files", lambda sizes: {name: typed(size, int) for name, size in sizes.items()}),
+            files=_part(data, "files", _files),
         )
         if not found.source:
             raise ValueError("source: no file is named")
@@ -276,6 +282,13 @@ def _state(entry: Any) -> State:
     if state.dtype not in _STATE_TYPES:
         raise ValueError(f"dtype {state.dtype!r:.40} is not one of: {', '.join(_STATE_TYPES)}")
     return state
+
+
+def _files(entry: Any) -> dict[str, int]:
+    sizes = {name: typed(size, int) for name, size in typed(entry, dict).items()}
+    if len(graphs := [name for name in sizes if name.endswith(GRAPH)]) != 1:
+        raise ValueError(f"{len(graphs)} graphs where one is expected")
+    return sizes
 
 
 def _spec(entry: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from converters.folder.manifest import Manifest, read_manifest
-from converters.graph.graph import MODEL
 from converters.target import TARGETS, Target
 from converters.version import numbers_of
 from converters.weights.matmulnbits import QDQ_LEVEL
@@ -63,7 +62,8 @@ class OnnxModel:
         _check_heads(self.manifest, self._target)
         last_of = self.manifest.hidden if last_logits else None
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of}
-        self._session = _open(folder, self._target, threads, patch, replays=self.manifest.in_place)
+        graph = folder / self.manifest.graph
+        self._session = _open(graph, self._target, threads, patch, replays=self.manifest.in_place)
         self._sequences = 0
         self._last_logits = last_logits
 
@@ -170,21 +170,21 @@ def _check_heads(manifest: Manifest, target: Target) -> None:
         )
 
 
-def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:
-    """A session; `replays`: its shapes stay, so that it may capture a CUDA graph."""
+def _open(path: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:
+    """A session on a graph's file; `replays`: its shapes stay, so that it may capture a CUDA graph."""
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
     level = target.accuracy_level if patch["accuracy_level"] is None else patch["accuracy_level"]
     options.add_session_config_entry(QDQ_LEVEL, str(level))
-    model: str | bytes = str(folder / MODEL)
-    if any(change is not None for change in patch.values()):
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-        model = patched(folder, **patch)
+    model: str | bytes = str(path)
     try:
+        if any(change is not None for change in patch.values()):
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
+            model = patched(path, **patch)
         return ort.InferenceSession(
             model, options, providers=[(target.provider, dict(target.session_options) if replays else {})]
         )
-    except Exception as error:  # onnxruntime raises a dozen unrelated classes
+    except Exception as error:  # onnxruntime raises a dozen unrelated classes, and protobuf its own
         first = str(error).splitlines()[0][:200]
-        raise InputError(f"ONNX Runtime cannot load {folder / MODEL}: {first}", "convert the model again") from error
+        raise InputError(f"ONNX Runtime cannot load {path}: {first}", "convert the model again") from error

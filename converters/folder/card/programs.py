@@ -1,11 +1,13 @@
 """The programs themselves."""
 
+from converters.folder.layout import FLAT, GraphFiles
+
 TEXT = "The sea is"
 CHAT = '[{"role": "user", "content": "What is the sea?"}]'
 JS_CHAT = '[{ role: "user", content: "What is the sea?" }]'
 
 
-def onnxruntime(provider: str) -> str:
+def onnxruntime(provider: str, files: GraphFiles) -> str:
     """Greedy tokens with the cache, whatever the model carries from token to token."""
     return f'''import json
 
@@ -14,7 +16,7 @@ import onnxruntime as ort
 from tokenizers import Tokenizer
 
 tokenizer = Tokenizer.from_file("tokenizer.json")
-session = ort.InferenceSession("model.onnx", providers=["{provider}"])
+session = ort.InferenceSession("{files.model}", providers=["{provider}"])
 types = {{"tensor(float)": np.float32, "tensor(float16)": np.float16}}
 past = {{}}  # what layers carry from token to token: no positions yet
 for state in session.get_inputs()[2:]:
@@ -60,8 +62,10 @@ print(tokenizer.decode(generator.get_sequence(0)[len(ids):]))
 """
 
 
-def optimum(chat: bool) -> str:
+def optimum(chat: bool, files: GraphFiles) -> str:
     """PreTrainedTokenizerFast takes tokenizer.json as it is."""
+    folder, _, name = files.model.rpartition("/")
+    where = f', subfolder="{folder}", file_name="{name}"' if files != FLAT else ""
     if chat:
         inputs = f"""inputs = tokenizer.apply_chat_template(
     {CHAT}, add_generation_prompt=True, return_dict=True, return_tensors="pt"
@@ -72,22 +76,23 @@ def optimum(chat: bool) -> str:
 from transformers import PreTrainedTokenizerFast
 
 tokenizer = PreTrainedTokenizerFast.from_pretrained(".")
-model = ORTModelForCausalLM.from_pretrained(".")
+model = ORTModelForCausalLM.from_pretrained("."{where})
 {inputs}
 output = model.generate(**inputs, max_new_tokens=20)
 print(tokenizer.decode(output[0][inputs["input_ids"].shape[1]:], skip_special_tokens=True))
 """
 
 
-def transformers_js(chat: bool) -> str:
-    """`dtype` chooses a file by its name, whatever type the graph has; `subfolder` is where it stands."""
+def transformers_js(chat: bool, files: GraphFiles) -> str:
+    """`dtype` chooses a file by its name, whatever type the graph has; `subfolder` is where it stands, if not onnx."""
+    where = f', {{ dtype: "{files.js_dtype}", subfolder: "" }}' if files == FLAT else ""
     prompt = JS_CHAT if chat else f'"{TEXT}"'
     return f"""import {{ env, pipeline }} from "@huggingface/transformers";
 import {{ basename, dirname }} from "node:path";
 
 env.localModelPath = dirname(process.cwd());
 env.allowRemoteModels = false;
-const generator = await pipeline("text-generation", basename(process.cwd()), {{ dtype: "fp32", subfolder: "" }});
+const generator = await pipeline("text-generation", basename(process.cwd()){where});
 const output = await generator({prompt}, {{ max_new_tokens: 20 }});
 console.log(JSON.stringify(output[0].generated_text));
 """

@@ -35,15 +35,17 @@ def snippets(plan: Plan, tokens: TokenizerFiles, named: HuggingFace | None) -> l
     ]  # fmt: skip
     if target.dtype != "bfloat16":  # of which numpy has no arrays
         packages = f"`pip install {target.runtime_package} numpy tokenizers`"
-        found.insert(0, Snippet("onnxruntime", "python", programs.onnxruntime(target.provider), f"{packages}."))
+        found.insert(
+            0, Snippet("onnxruntime", "python", programs.onnxruntime(target.provider, plan.files), f"{packages}.")
+        )
     if named is None or any(state.in_place for state in plan.states):  # others make an empty cache, which grows
         return found
     if _optimum_makes_the_cache(plan, named):
         before = "`pip install optimum-onnx onnxruntime torch`."
-        found.append(Snippet("optimum", "python", programs.optimum(chat), before))
+        found.append(Snippet("optimum", "python", programs.optimum(chat, plan.files), before))
     if named.transformers_js:
         before = "`npm install @huggingface/transformers`; the program is an ES module."
-        found.append(Snippet("transformers.js", "js", programs.transformers_js(chat), before))
+        found.append(Snippet("transformers.js", "js", programs.transformers_js(chat, plan.files), before))
     return found
 
 

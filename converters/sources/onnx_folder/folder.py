@@ -78,7 +78,7 @@ class OnnxFolder:
         """
         manifest = read_manifest(folder)
         _check_kind(folder, manifest)
-        arrays = FolderArrays(folder)
+        arrays = FolderArrays(folder / manifest.graph)
         if "converted_from" not in arrays.properties:
             raise InputError(f"{folder} does not say what it was made from", "convert the GGUF again")
         return cls(folder, manifest, arrays)

@@ -7,7 +7,6 @@ from typing import Any
 
 from converters.folder.license import License
 from converters.folder.writer import check_destination, files_in
-from converters.graph.graph import DATA, MODEL
 from converters.pipeline import Result, convert, work_bytes
 from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
@@ -30,6 +29,7 @@ class Request:
     context_length: int | None = None
     force: bool = False
     dry_run: bool = False
+    layout: str = "flat"
     next_step: bool = True
 
 
@@ -43,7 +43,7 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
     check_destination(destination, force, (model,) if model.is_file() else ())  # at once; below, with all of its parts
     with open_source(model) as source:
         check_destination(destination, force, _files_of(source, destination))
-        plan = make_plan(source, request.target, request.context_length)
+        plan = make_plan(source, request.target, request.context_length, request.layout)
         if request.dry_run:
             from mobius_cli.commands.convert.dry_run import show_plan
 
@@ -87,7 +87,8 @@ def _summarize(result: Result, output: Output, target: str, storage: str, licens
         f" {megabytes(result.source_bytes)} (target {target}, storage {storage})"
     )
     others = total - result.model_bytes
-    output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
+    graph = f"{result.graph.model} + {Path(result.graph.data).name}"
+    output.data(f"  {graph} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
     for line in rounding_lines(result.roundings):
         output.data(f"  {line}")
     output.data(f"  license: {license}")

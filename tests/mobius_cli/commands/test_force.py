@@ -138,7 +138,8 @@ def test_without_a_readable_manifest_our_names_may_go_and_no_others(made: Path, 
 
 
 def test_the_fixed_names_are_those_that_are_written() -> None:
-    assert {stored.TOKENIZER, stored.CONFIG, stored.TEMPLATE, MANIFEST, *FILES} == WRITTEN
+    hub = {f"onnx/model{kind}" for kind in (".onnx", ".onnx_data", "_fp16.onnx", "_fp16.onnx_data")}
+    assert {stored.TOKENIZER, stored.CONFIG, stored.TEMPLATE, MANIFEST, *FILES, *hub} == WRITTEN
     assert stored.NAMED_TEMPLATES == WRITTEN_TEMPLATES
 
 

@@ -35,7 +35,7 @@ def front(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("options", [(), ("--dtype", "f16"), ("--ep", "cpu")])
+@pytest.mark.parametrize("options", [(), ("--dtype", "f16", "--layout", "hub"), ("--ep", "cpu")])
 @pytest.mark.parametrize("arch", ["llama", "gemma3"])
 def test_programs_run(tmp_path: Path, options: tuple[str, ...], arch: str) -> None:
     """They print what `mobius run` generates."""
