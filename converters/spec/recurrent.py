@@ -24,3 +24,30 @@ class GatedDeltaNet(Module):
     def channels(self) -> int:
         """What the convolution reads: q, k and v."""
         return 2 * self.key_heads * self.dim + self.heads * self.value_dim
+
+
+@dataclass(frozen=True)
+class Mamba2(Module):
+    """A state space with one decay per head (Mamba 2, arXiv 2405.21060) behind a short convolution, and a gate.
+
+    `heads` of `head_dim` channels, each with a state of `dim` times as many, share B and C of `groups`: head h reads
+    those of group h // (heads / groups). `kernel` is the length of the convolution. `normed`: the gated result is
+    normed, the channels of each group by themselves.
+    """
+
+    heads: int
+    groups: int
+    dim: int
+    head_dim: int
+    kernel: int
+    normed: bool = True
+
+    @property
+    def width(self) -> int:
+        """Channels of all heads."""
+        return self.heads * self.head_dim
+
+    @property
+    def channels(self) -> int:
+        """What the convolution reads: x, B and C."""
+        return self.width + 2 * self.groups * self.dim
