@@ -1,11 +1,13 @@
 """Nemotron H: layers of one block each, most of them state spaces and feed-forwards, and a few that attend."""
 
-from converters.archs.common import attention, decoder, layer_count, mlp, rms_norm
+from converters.archs.common import attention, decoder, layer_count, mlp
 from converters.archs.hparams import Hparams
+from converters.archs.nope import ROPE_KEYS
 from converters.archs.recurrent import mamba2_mixer, without_heads
 from converters.archs.registry import architecture
-from converters.archs.nope import ROPE_KEYS
-from converters.spec import Block, Layer, ModelSpec, Module
+from converters.spec import Block, Layer, ModelSpec, Module, Norm
+
+EPSILONS = ("attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon")  # the first that the file has counts
 
 
 @architecture("nemotron_h", "Nemotron H, Nemotron Nano 2, dense")
@@ -20,4 +22,6 @@ def nemotron_h(h: Hparams) -> ModelSpec:
         return scans if headless[i] else attention(h, None, i)
 
     layers = tuple(Layer(i, (Block(module(i), "attn_norm"),)) for i in range(layer_count(h)))
-    return decoder(h, layers, rms_norm(h), mlp_scales=True)
+    rms, other = (h.raw(key) is not None for key in EPSILONS)
+    epsilon = h.number(EPSILONS[1] if other and not rms else EPSILONS[0])
+    return decoder(h, layers, Norm("rms", epsilon), mlp_scales=True)

@@ -2,8 +2,10 @@
 
 from converters.archs.common import layer_count
 from converters.archs.hparams import Hparams
-from converters.spec import GatedDeltaNet, Mamba2
+from converters.spec import GatedDeltaNet, Mamba2, ProjectedSpace
 from repack.errors import MobiusError
+
+LEAST_RANK, RANK_SHARE = 64, 16  # of steps that are projected: hidden / 16, but no less than 64
 
 
 def recurrent_layers(h: Hparams, interval: int) -> list[bool]:
@@ -43,6 +45,18 @@ def mamba2_mixer(h: Hparams, *, normed: bool = True) -> Mamba2:
             "the metadata is damaged or unusual",
         )
     return Mamba2(heads, groups, h.positive("ssm.state_size"), inner // heads, _kernel(h), normed)
+
+
+def projected_space(h: Hparams) -> ProjectedSpace:
+    """One group, which the file writes as none; the steps' rank is no key."""
+    heads, inner = h.positive("ssm.time_step_rank"), h.positive("ssm.inner_size")
+    if h.integer("ssm.group_count", 0) != 0 or inner % heads:  # llama.cpp stops here too
+        raise MobiusError(
+            f"{heads} heads of a state space do not go with {inner} channels in {h.raw('ssm.group_count')} groups",
+            "the metadata is damaged or unusual",
+        )
+    rank = max(LEAST_RANK, h.positive("embedding_length") // RANK_SHARE)
+    return ProjectedSpace(heads, 1, h.positive("ssm.state_size"), inner // heads, _kernel(h), rank)
 
 
 def without_heads(h: Hparams) -> list[bool]:

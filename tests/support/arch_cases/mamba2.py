@@ -1,7 +1,5 @@
 """Mamba 2, and what the cases of all families with its state spaces have in common."""
 
-import numpy as np
-
 from tests.support.any_arch import Case
 from tests.support.arch_variants import TIED
 

@@ -27,9 +27,16 @@ CASES = {
         "nemotron_h", keys={**KEYS, **MANY}, values=FADING, drop=NO_BIASES, fused=True
     ),
     "odd sizes": Case(
-        "nemotron_h", keys={**KEYS, **ODD, "attention.key_length": 40, "attention.value_length": 40},
-        values=FADING, drop=NO_BIASES,
+        "nemotron_h",
+        keys={**KEYS, **ODD, "attention.key_length": 40, "attention.value_length": 40},
+        values=FADING,
+        drop=NO_BIASES,
     ),
     "scales": Case("nemotron_h", keys=KEYS, values=SCALES, drop=NO_BIASES, keep=r"\.scale$"),
-    "two epsilons": Case("nemotron_h", keys={**KEYS, "attention.layer_norm_epsilon": 0.5}, values=FADING, drop=NO_BIASES),
+    "two epsilons": Case(
+        "nemotron_h", keys={**KEYS, "attention.layer_norm_epsilon": 0.5}, values=FADING, drop=NO_BIASES
+    ),
+    "the other epsilon alone": Case(
+        "nemotron_h", keys={**KEYS, "attention.layer_norm_rms_epsilon": None}, values=FADING, drop=NO_BIASES
+    ),
 }
