@@ -91,10 +91,13 @@ def loop(
         first = g.op("Mul", g.op("Unsqueeze", number, g.ints(0)), chunks.size)
         end = g.op("Add", first, chunks.size)
         y, present = rule([g.op("Slice", part, first, end, g.ints(2)) for part in whole], state)
-        body.outputs += [g.op("Identity", go_on), present, y]
-    present, ys = g.multi_op("Loop", g.op("Squeeze", chunks.count, g.ints(0)), None, past, outputs=2, body=body)
-    # [chunks, batch, heads, tokens, channels] -> [batch, sequence, heads * channels], without what was filled up
-    rows = g.op("Transpose", ys, perm=[1, 0, 3, 2, 4])
+        body.outputs += [g.op("Identity", go_on), present, g.op("Unsqueeze", y, g.ints(0))]
+    go_on_always = g.constant("true", np.array(True))  # onnx's reference evaluator runs no body without it
+    present, ys = g.multi_op("Loop", g.op("Squeeze", chunks.count, g.ints(0)), go_on_always, past, outputs=2, body=body)
+    # [chunks, 1, batch, heads, tokens, channels] -> [batch, sequence, heads * channels], without what was filled up.
+    # Runtimes stack results of a body; onnx's reference evaluator joins them: hence the 1, and a shape for both.
+    stacked = g.op("Concat", chunks.count, g.ints(-1, shape[0]), chunks.size, g.ints(shape[2]), axis=0)
+    rows = g.op("Transpose", g.op("Reshape", ys, stacked), perm=[1, 0, 3, 2, 4])
     flat = g.op("Reshape", rows, g.ints(0, -1, shape[0] * shape[2]))
     return g.op("Slice", flat, g.ints(0), chunks.length, g.ints(1)), present
 
