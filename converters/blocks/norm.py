@@ -37,10 +37,15 @@ def _parameters(b: Build, name: str, width: int, order: Order, dtype: str | None
     """Weight and, for layer norms that have one, bias."""
     if not b.spec.norm.weights:
         return _ones(b, width, dtype or b.c.target.dtype), None
-    weight = b.weights.vector(f"{name}.weight", (width,), order, dtype)
+    weight = b.weights.vector(_weight(b, name), (width,), order, dtype)
     if b.spec.norm.kind == "rms" or f"{name}.bias" not in b.weights:
         return weight, None
     return weight, b.weights.vector(f"{name}.bias", (width,), order, dtype)
+
+
+def _weight(b: Build, name: str) -> str:
+    """Some converters leave the suffix out."""
+    return name if name in b.weights else f"{name}.weight"
 
 
 def _ones(b: Build, width: int, dtype: str) -> Value:

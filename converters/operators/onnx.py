@@ -1,8 +1,9 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import DeltaInputs, GraphContext
+from converters.graph.context import DeltaInputs, GraphContext, ScanInputs
 from converters.graph.graph import Value
 from converters.operators.chunked_delta import chunked_delta
+from converters.operators.chunked_scan import chunked_scan
 from converters.operators.onnx_attention import OnnxAttention
 
 
@@ -17,6 +18,10 @@ class OnnxOperators:
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """A Loop over chunks."""
         return chunked_delta(c, given, past)
+
+    def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
+        """A Loop over chunks."""
+        return chunked_scan(c, given, past)
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
         """RMSNormalization."""

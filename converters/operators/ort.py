@@ -1,6 +1,6 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import DeltaInputs, GraphContext
+from converters.graph.context import DeltaInputs, GraphContext, ScanInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.operators.group_query_attention import GroupQueryAttention
 
@@ -18,6 +18,14 @@ class OrtOperators:
         y, present = c.graph.multi_op(
             "LinearAttention", given.q, given.k, given.v, past, given.decay, given.beta, domain=MICROSOFT, outputs=2,
             q_num_heads=given.heads, kv_num_heads=given.heads, update_rule="gated_delta", scale=1.0,
+        )  # fmt: skip
+        return y, present
+
+    def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
+        """LinearAttention, whose result would be divided by a square root if no scale were given."""
+        y, present = c.graph.multi_op(
+            "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
+            q_num_heads=given.groups, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
         )  # fmt: skip
         return y, present
 

@@ -69,9 +69,9 @@ def test_states_are_the_graphs(
 
 
 def test_parts_of_other_states(tiny: Path) -> None:
-    """Each part has its template, in the order in which the parts come; layers with states are counted."""
+    """What has positions has a template, the rest is found by its name; layers with states are counted."""
     cache, window = (BATCH, 2, PAST_LENGTH, 64), (BATCH, 96, 3)
-    states = [State("conv", 0, 0, "float32", window, False), State("key", 1, 3, "float32", cache, True),
+    states = [State("conv_state", 0, 0, "float32", window, False), State("key", 1, 3, "float32", cache, True),
               State("value", 1, 3, "float32", cache, True)]  # fmt: skip
     with GgufFile.open(tiny) as source:
         plan = replace(make_plan(source, choose_target("cpu")), states=tuple(states))
@@ -79,6 +79,6 @@ def test_parts_of_other_states(tiny: Path) -> None:
     decoder = config["model"]["decoder"]
     assert decoder["num_hidden_layers"] == 2
     assert (decoder["num_key_value_heads"], decoder["head_size"]) == (2, 64)
-    assert list(decoder["inputs"])[2:] == ["past_conv_names", "past_key_names", "past_value_names"]
-    assert decoder["outputs"]["present_conv_names"] == "present.%d.conv"
+    assert list(decoder["inputs"])[2:] == ["past_key_names", "past_value_names"]
+    assert list(decoder["outputs"])[1:] == ["present_key_names", "present_value_names"]
     assert config["search"]["past_present_share_buffer"] is False

@@ -137,7 +137,7 @@ def test_a_folder_that_lost_its_tokenizer_is_not_one_without(tmp_path: Path) -> 
     (tmp_path / "tokenizer_config.json").write_text("{}")
     with pytest.raises(InputError, match="the tokenizer cannot be read"):
         TextCodec(tmp_path)
-    (tmp_path / "mobius.json").write_text(json.dumps({**manifest, "files": {}}))
+    (tmp_path / "mobius.json").write_text(json.dumps({**manifest, "files": {"model.onnx": 5}}))
     (tmp_path / "tokenizer.json").unlink()
     with pytest.raises(InputError, match="has no tokenizer: its model takes ids"):
         TextCodec(tmp_path)
