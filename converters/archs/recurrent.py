@@ -21,6 +21,19 @@ def recurrent_layers(h: Hparams, interval: int) -> list[bool]:
     return flags[:count]
 
 
+def layers_without_heads(h: Hparams) -> list[bool]:
+    """Which layers carry a state of fixed size: those that have no key/value heads."""
+    return [h.at("attention.head_count_kv", layer) == 0 for layer in range(layer_count(h))]
+
+
+def kernel(h: Hparams, key: str = "ssm.conv_kernel") -> int:
+    """Tokens that a short convolution sees; a state needs at least one beside the current one."""
+    found = h.positive(key)
+    if found < 2:
+        raise MobiusError(f"{h.architecture}.{key} is {found}, not at least 2", "the metadata is damaged")
+    return found
+
+
 def gated_delta_net(h: Hparams, *, tiled: bool) -> GatedDeltaNet:
     """Heads and channels under the keys of state-space models, as llama.cpp reads them."""
     heads, key_heads = h.positive("ssm.time_step_rank"), h.positive("ssm.group_count")
@@ -30,7 +43,4 @@ def gated_delta_net(h: Hparams, *, tiled: bool) -> GatedDeltaNet:
             f"{heads} value heads of {inner} channels do not go with {key_heads} key heads of {dim}",
             "the metadata is damaged or unusual",
         )
-    kernel = h.positive("ssm.conv_kernel")
-    if kernel < 2:
-        raise MobiusError(f"{h.architecture}.ssm.conv_kernel is {kernel}, not at least 2", "the metadata is damaged")
-    return GatedDeltaNet(heads, key_heads, dim, inner // heads, kernel, tiled)
+    return GatedDeltaNet(heads, key_heads, dim, inner // heads, kernel(h), tiled)

@@ -24,3 +24,10 @@ class GatedDeltaNet(Module):
     def channels(self) -> int:
         """What the convolution reads: q, k and v."""
         return 2 * self.key_heads * self.dim + self.heads * self.value_dim
+
+
+@dataclass(frozen=True)
+class GatedShortConv(Module):
+    """A convolution over the last `kernel` tokens, channel by channel, whose input and output are gated (LFM 2)."""
+
+    kernel: int

@@ -69,9 +69,9 @@ def test_states_are_the_graphs(
 
 
 def test_parts_of_other_states(tiny: Path) -> None:
-    """Each part has its template, in the order in which the parts come; layers with states are counted."""
+    """Parts with positions have a template each, others are found by their names; layers with states are counted."""
     cache, window = (BATCH, 2, PAST_LENGTH, 64), (BATCH, 96, 3)
-    states = [State("conv", 0, 0, "float32", window, False), State("key", 1, 3, "float32", cache, True),
+    states = [State("conv_state", 0, 0, "float32", window, False), State("key", 1, 3, "float32", cache, True),
               State("value", 1, 3, "float32", cache, True)]  # fmt: skip
     with GgufFile.open(tiny) as source:
         plan = replace(make_plan(source, choose_target("cpu")), states=tuple(states))
@@ -79,6 +79,30 @@ def test_parts_of_other_states(tiny: Path) -> None:
     decoder = config["model"]["decoder"]
     assert decoder["num_hidden_layers"] == 2
     assert (decoder["num_key_value_heads"], decoder["head_size"]) == (2, 64)
-    assert list(decoder["inputs"])[2:] == ["past_conv_names", "past_key_names", "past_value_names"]
-    assert decoder["outputs"]["present_conv_names"] == "present.%d.conv"
+    assert list(decoder["inputs"])[2:] == ["past_key_names", "past_value_names"]
+    assert list(decoder["outputs"])[1:] == ["present_key_names", "present_value_names"]
     assert config["search"]["past_present_share_buffer"] is False
+
+
+@pytest.mark.parametrize(
+    ("layers", "types"),
+    [
+        ((("conv_state",), ("key", "value")), ["conv", "full_attention"]),
+        ((("key", "value"), ("conv_state", "recurrent_state"), ("conv_state",)),
+         ["full_attention", "linear_attention", "conv"]),
+        ((("conv_state", "recurrent_state"), ("key", "value")), None),
+    ],
+)  # fmt: skip
+def test_layers_that_keep_a_convolution_alone(
+    tiny: Path, layers: tuple[tuple[str, ...], ...], types: list[str] | None
+) -> None:
+    """onnxruntime-genai looks for both states, or for a cache, in a layer that it was not told about."""
+    shape = {"key": (BATCH, 2, PAST_LENGTH, 64), "value": (BATCH, 2, PAST_LENGTH, 64)}
+    states = tuple(
+        State(part, index, 2 * index, "float32", shape.get(part, (BATCH, 96, 3)), True)
+        for index, parts in enumerate(layers)
+        for part in parts
+    )
+    with GgufFile.open(tiny) as source:
+        plan = replace(make_plan(source, choose_target("cpu")), states=states)
+    assert genai_config(plan, TokenizerFiles())["model"]["decoder"].get("layer_types") == types
