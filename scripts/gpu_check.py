@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Check the `cuda` target on a machine with a GPU: where nodes run, verdicts against saved references, decode speed.
 
-usage: python scripts/gpu_check.py [--verify MODEL.gguf REFERENCE.json ...] ... [--random 1.5b 8b] [--work DIR]
+usage: python scripts/gpu_check.py [--verify MODEL.gguf REFERENCE.json ...] ... [--random llama-1.5b ...] [--work DIR]
 
-References come from `mobius verify --write-reference` on a machine with llama.cpp. `--random` writes llama models of
-random weights in a Q4_K_M-like mix (and Q4_0 and Q8_0) and measures prefill of 512 tokens and decode at depth 128
-with the cache in place and a CUDA graph.
+References come from `mobius verify --write-reference` on a machine with llama.cpp. `--random` writes models of
+random weights (scripts/random_models.py) in a Q4_K_M-like mix (and Q4_0 and Q8_0) and measures prefill of 512 tokens
+and decode at depth 128 with the cache in place and a CUDA graph.
 """
 
 import argparse
@@ -19,10 +19,8 @@ from typing import Any
 
 import numpy as np
 
-SHAPES = {
-    "1.5b": {"n_embd": 2048, "n_ff": 8192, "n_layer": 22, "n_head": 32, "n_kv": 8, "n_vocab": 32000},
-    "8b": {"n_embd": 4096, "n_ff": 14336, "n_layer": 32, "n_head": 32, "n_kv": 8, "n_vocab": 128256},
-}
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from random_models import SHAPES, write_random
 
 
 def cpu_nodes(folder: Path) -> list[str]:
@@ -110,69 +108,6 @@ def speeds(folder: Path) -> dict[str, float]:
         "decode tok/s": 1 / float(np.median(steps[20:])),
         "load s": bench.load_seconds,
     }
-
-
-def write_random(path: Path, size: str, mix: str) -> None:
-    """A llama GGUF of random blocks; the same blocks serve all layers."""
-    import gguf
-
-    p = SHAPES[size]
-    head = p["n_embd"] // p["n_head"]
-    writer = gguf.GGUFWriter(path, "llama")
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("gpt-2")
-    letters = [chr(c) for c in range(33, 127)]
-    writer.add_token_list(letters + [f"<{i}>" for i in range(p["n_vocab"] - len(letters))])
-    writer.add_token_merges(["a b"])
-    writer.add_eos_token_id(0)
-    writer.add_context_length(8192)
-    writer.add_embedding_length(p["n_embd"])
-    writer.add_block_count(p["n_layer"])
-    writer.add_feed_forward_length(p["n_ff"])
-    writer.add_head_count(p["n_head"])
-    writer.add_head_count_kv(p["n_kv"])
-    writer.add_layer_norm_rms_eps(1e-5)
-    made: dict[tuple[str, int, int], Any] = {}
-
-    def matrix(name: str, kind: str, rows: int, columns: int) -> None:
-        key = (kind, rows, columns)
-        if key not in made:
-            made[key] = random_matrix(kind, rows, columns)
-        writer.add_tensor(name, made[key], raw_dtype=gguf.GGMLQuantizationType[kind])
-
-    most, better = {"q4_k_m": ("Q4_K", "Q6_K"), "q4_0": ("Q4_0", "Q4_0"), "q8_0": ("Q8_0", "Q8_0")}[mix]
-    ones = np.ones(p["n_embd"], np.float32)
-    matrix("token_embd.weight", most, p["n_vocab"], p["n_embd"])
-    writer.add_tensor("output_norm.weight", ones)
-    matrix("output.weight", better, p["n_vocab"], p["n_embd"])
-    for i in range(p["n_layer"]):
-        # llama.cpp's Q4_K_M gives the better type to values and down projections of half of the layers
-        good = better if i < p["n_layer"] // 8 or i >= 7 * p["n_layer"] // 8 or i % 3 == 2 else most
-        writer.add_tensor(f"blk.{i}.attn_norm.weight", ones)
-        writer.add_tensor(f"blk.{i}.ffn_norm.weight", ones)
-        matrix(f"blk.{i}.attn_q.weight", most, p["n_embd"], p["n_embd"])
-        matrix(f"blk.{i}.attn_k.weight", most, p["n_kv"] * head, p["n_embd"])
-        matrix(f"blk.{i}.attn_v.weight", good, p["n_kv"] * head, p["n_embd"])
-        matrix(f"blk.{i}.attn_output.weight", most, p["n_embd"], p["n_embd"])
-        matrix(f"blk.{i}.ffn_gate.weight", most, p["n_ff"], p["n_embd"])
-        matrix(f"blk.{i}.ffn_up.weight", most, p["n_ff"], p["n_embd"])
-        matrix(f"blk.{i}.ffn_down.weight", good, p["n_embd"], p["n_ff"])
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def random_matrix(kind: str, rows: int, columns: int) -> Any:
-    """uint8 [rows, bytes]: random codes, scales that make weights of deviation about 0.02."""
-    from repack.quant_type import BLOCK_SIZES
-
-    weights, size = BLOCK_SIZES[kind]
-    raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, size), dtype=np.uint8)
-    fields = {"Q4_0": {0: 4e-3}, "Q8_0": {0: 3e-4}, "Q4_K": {0: 1.3e-4, 2: 1.0e-3}, "Q6_K": {208: 1.5e-5}}[kind]
-    for offset, value in fields.items():
-        raw[:, offset : offset + 2] = np.array([value], np.float16).view(np.uint8)
-    return raw.reshape(rows, -1)
 
 
 def main() -> None:

@@ -1,11 +1,14 @@
 """Granite: as Llama, with multipliers of embeddings, of what each block adds, and of logits."""
 
+from collections.abc import Callable
+
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
 from converters.archs.layers import stack
+from converters.archs.recurrent import mamba2_mixer, without_heads
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, ModelSpec
+from converters.spec import ModelSpec, Module
 from repack.errors import MobiusError
 
 # Keys that converters write for models whose family has state-space layers, experts or images.
@@ -27,8 +30,29 @@ def granite(h: Hparams) -> ModelSpec:
     return scaled_llama(h, mixer, *scales, genai_type="granite")
 
 
+@architecture("granitehybrid", "Granite 4 H, dense")
+def granitehybrid(h: Hparams) -> ModelSpec:
+    """As Granite, but a layer without key/value heads is a state space; logits need no divisor."""
+    h.ignore("expert_shared_feed_forward_length", "deepstack_mapping")
+    rotary = rope(h, head_dim(h), interleaved=True, partial=True, freqs=True)
+    turned = rotary if h.flag("rope.scaling.finetuned", True) else None
+    scale = h.number("attention.scale", 0.0) or head_dim(h) ** -0.5
+    scans, headless = mamba2_mixer(h), without_heads(h)
+
+    def mixer(layer: int) -> Module:
+        return scans if headless[layer] else attention(h, turned, layer, scale=scale)
+
+    scales = h.number("embedding_scale", 0.0), h.number("residual_scale", 0.0), h.number("logit_scale", 0.0) or 1.0
+    return scaled_llama(h, mixer, *scales)
+
+
 def scaled_llama(
-    h: Hparams, mixer: Attention, embedding: float, residual: float, logits: float, genai_type: str = "decoder"
+    h: Hparams,
+    mixer: Module | Callable[[int], Module],
+    embedding: float,
+    residual: float,
+    logits: float,
+    genai_type: str = "decoder",
 ) -> ModelSpec:
     """A Llama with multipliers (0: none) and a divisor of the logits."""
     if logits == 0:

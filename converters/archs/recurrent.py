@@ -2,8 +2,10 @@
 
 from converters.archs.common import layer_count
 from converters.archs.hparams import Hparams
-from converters.spec import GatedDeltaNet
+from converters.spec import GatedDeltaNet, Mamba, Mamba2, ProjectedSpace
 from repack.errors import MobiusError
+
+LEAST_RANK, RANK_SHARE = 64, 16  # of steps that are projected: hidden / 16, but no less than 64
 
 
 def recurrent_layers(h: Hparams, interval: int) -> list[bool]:
@@ -19,11 +21,6 @@ def recurrent_layers(h: Hparams, interval: int) -> list[bool]:
             "the metadata is damaged",
         )
     return flags[:count]
-
-
-def layers_without_heads(h: Hparams) -> list[bool]:
-    """Which layers carry a state of fixed size: those that have no key/value heads."""
-    return [h.at("attention.head_count_kv", layer) == 0 for layer in range(layer_count(h))]
 
 
 def kernel(h: Hparams, key: str = "ssm.conv_kernel") -> int:
@@ -44,3 +41,39 @@ def gated_delta_net(h: Hparams, *, tiled: bool) -> GatedDeltaNet:
             "the metadata is damaged or unusual",
         )
     return GatedDeltaNet(heads, key_heads, dim, inner // heads, kernel(h), tiled)
+
+
+def mamba2_mixer(h: Hparams, *, normed: bool = True) -> Mamba2:
+    """Heads, groups and channels; `normed`: the gated result is."""
+    heads, groups = h.positive("ssm.time_step_rank"), h.positive("ssm.group_count")
+    inner = h.positive("ssm.inner_size")
+    if heads % groups or inner % heads:
+        raise MobiusError(
+            f"{heads} heads of a state space do not go with {inner} channels in {groups} groups",
+            "the metadata is damaged or unusual",
+        )
+    return Mamba2(heads, groups, h.positive("ssm.state_size"), inner // heads, kernel(h), normed)
+
+
+def projected_space(h: Hparams) -> ProjectedSpace:
+    """One group, which the file writes as none; the steps' rank is no key."""
+    heads, inner = h.positive("ssm.time_step_rank"), h.positive("ssm.inner_size")
+    if h.integer("ssm.group_count", 0) != 0 or inner % heads:  # llama.cpp stops here too
+        raise MobiusError(
+            f"{heads} heads of a state space do not go with {inner} channels in {h.raw('ssm.group_count')} groups",
+            "the metadata is damaged or unusual",
+        )
+    rank = max(LEAST_RANK, h.positive("embedding_length") // RANK_SHARE)
+    return ProjectedSpace(heads, 1, h.positive("ssm.state_size"), inner // heads, kernel(h), rank)
+
+
+def without_heads(h: Hparams) -> list[bool]:
+    """Which layers have no key/value heads, and so carry a state of fixed size or none."""
+    key = "attention.head_count_kv"
+    return [h.at(key, i, h.at("attention.head_count", i)) == 0 for i in range(layer_count(h))]
+
+
+def mamba_mixer(h: Hparams, *, normed: bool) -> Mamba:
+    """Channels and sizes; `normed`: the steps, B and C are."""
+    inner, size, rank = (h.positive(f"ssm.{key}") for key in ("inner_size", "state_size", "time_step_rank"))
+    return Mamba(inner, size, rank, kernel(h), normed)

@@ -5,13 +5,12 @@ from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
 from converters.blocks.short_conv import short_conv
+from converters.blocks.wide import WIDE, narrow, wide
 from converters.graph.context import DeltaInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
 from converters.graph.states import BATCH, RECURRENT
 from converters.spec import GatedDeltaNet
-
-WIDE = "float32"  # of the state, of what decays it, and of their sums
 
 
 @emits(GatedDeltaNet)
@@ -23,7 +22,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         mixed = linear(b, x, f"{prefix}.attn_qkv", module.channels, hidden)
         gate = linear(b, x, f"{prefix}.attn_gate", width, hidden)
         mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs)
-        mixed = _wide(b, c.operators.silu(c, mixed))
+        mixed = wide(b, c.operators.silu(c, mixed))
         keys = module.key_heads * module.dim
         q, k, v = g.multi_op("Split", mixed, g.ints(keys, keys, width), outputs=3, axis=-1)
         given = DeltaInputs(
@@ -34,7 +33,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
         y, present = c.operators.gated_delta(c, given, c.past(state))
         c.keep(state, present)
-        y = g.op("Reshape", _narrow(b, y), g.ints(0, 0, heads, module.value_dim))
+        y = g.op("Reshape", narrow(b, y), g.ints(0, 0, heads, module.value_dim))
         y = g.op("Reshape", norm(b, y, f"{prefix}.ssm_norm", module.value_dim), g.ints(0, 0, width))
         return linear(b, g.op("Mul", y, c.operators.silu(c, gate)), f"{prefix}.ssm_out", hidden, width)
 
@@ -42,8 +41,8 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
 def _rates(b: Build, x: Value, module: GatedDeltaNet, prefix: str, inputs: SequenceInputs) -> tuple[Value, Value]:
     """decay = softplus(alpha(x) + dt) * a, and beta = sigmoid(beta(x)): [batch, sequence, heads], 0 for padding."""
     g, heads, hidden = b.c.graph, module.heads, b.spec.hidden
-    alpha = _wide(b, linear(b, x, f"{prefix}.ssm_alpha", heads, hidden))
-    beta = _wide(b, linear(b, x, f"{prefix}.ssm_beta", heads, hidden))
+    alpha = wide(b, linear(b, x, f"{prefix}.ssm_alpha", heads, hidden))
+    beta = wide(b, linear(b, x, f"{prefix}.ssm_beta", heads, hidden))
     step = g.op("Softplus", g.op("Add", alpha, b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)))
     decay = g.op("Mul", step, b.weights.vector(f"{prefix}.ssm_a", (heads,), dtype=WIDE))
     there = real(b.c, inputs, WIDE)
@@ -64,11 +63,3 @@ def _unit(b: Build, x: Value, module: GatedDeltaNet) -> Value:
         each = g.op("Expand", g.op("Unsqueeze", unit, g.ints(3)), g.ints(1, 1, 1, times, 1))
         unit = g.op("Reshape", each, g.ints(0, 0, -1, dim))
     return g.op("Reshape", unit, g.ints(0, 0, module.heads * dim))
-
-
-def _wide(b: Build, x: Value) -> Value:
-    return x if b.c.target.dtype == WIDE else b.c.graph.cast(x, WIDE)
-
-
-def _narrow(b: Build, x: Value) -> Value:
-    return x if b.c.target.dtype == WIDE else b.c.graph.cast(x, b.c.target.dtype)

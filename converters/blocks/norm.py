@@ -17,6 +17,13 @@ def norm(b: Build, x: Value, name: str, width: int, *, order: Order = None, dtyp
     return _normalize(b, x, *_parameters(b, name, width, order, dtype))
 
 
+def norm_or_plain(b: Build, x: Value, name: str, width: int) -> Value:
+    """As `norm`, without weights where the file has none of this name."""
+    if f"{name}.weight" in b.weights:
+        return norm(b, x, name, width)
+    return _normalize(b, x, _ones(b, width, b.c.target.dtype), None)
+
+
 def norm_of_each(b: Build, x: Value, name: str, shape: tuple[int, int], order: Order) -> Value:
     """A norm over the last axis of x [..., heads, channels] with a weight for each head and channel: `shape`."""
     y = _normalize(b, x, _ones(b, shape[1], b.c.target.dtype), None)
@@ -37,10 +44,15 @@ def _parameters(b: Build, name: str, width: int, order: Order, dtype: str | None
     """Weight and, for layer norms that have one, bias."""
     if not b.spec.norm.weights:
         return _ones(b, width, dtype or b.c.target.dtype), None
-    weight = b.weights.vector(f"{name}.weight", (width,), order, dtype)
+    weight = b.weights.vector(_weight(b, name), (width,), order, dtype)
     if b.spec.norm.kind == "rms" or f"{name}.bias" not in b.weights:
         return weight, None
     return weight, b.weights.vector(f"{name}.bias", (width,), order, dtype)
+
+
+def _weight(b: Build, name: str) -> str:
+    """Some converters leave the suffix out."""
+    return name if name in b.weights else f"{name}.weight"
 
 
 def _ones(b: Build, width: int, dtype: str) -> Value:

@@ -112,6 +112,39 @@ class DeltaInputs:
     value_dim: int
 
 
+@dataclass(frozen=True)
+class ScanInputs:
+    """What a gated scan reads, float32: q, k [batch, sequence, groups * dim], v [.., heads * value_dim].
+
+    decay, the logarithm of what stays of the state: [batch, sequence, heads]; it and v are 0 where there is no token.
+    """
+
+    q: Value
+    k: Value
+    v: Value
+    decay: Value
+    heads: int
+    groups: int
+    dim: int
+    value_dim: int
+
+
+@dataclass(frozen=True)
+class SelectiveInputs:
+    """What a selective scan reads, float32: x and step [batch, sequence, channels], k and q [.., size].
+
+    rate, the logarithm of what stays for a step of 1: [channels, size]. step is 0 where there is no token.
+    """
+
+    x: Value
+    step: Value
+    k: Value
+    q: Value
+    rate: Value
+    channels: int
+    size: int
+
+
 class OperatorSet(Protocol):
     """How the operators of a target are written, and what they can do."""
 
@@ -135,6 +168,21 @@ class OperatorSet(Protocol):
         """The gated delta rule from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
 
         S = exp(decay) S; S += k (beta (v - S^T k))^T; result = S^T q.
+        """
+
+    def gated_scan(self, c: "GraphContext", given: ScanInputs, past: Value) -> tuple[Value, Value]:
+        """A gated scan from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
+
+        S = exp(decay) S; S += k v^T; result = S^T q. Head h reads q and k of group h // (heads / groups).
+        """
+
+    def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:
+        """Of a selective scan's state, behind the batch."""
+
+    def selective_scan(self, c: "GraphContext", given: SelectiveInputs, past: Value) -> tuple[Value, Value]:
+        """A selective scan from a state: (result as x, the state behind the step).
+
+        S[channel] = exp(step * rate[channel]) S[channel] + step * x * k; result = S[channel] . q.
         """
 
     def rms_norm(self, c: "GraphContext", x: Value, weight: Value, epsilon: float) -> Value:

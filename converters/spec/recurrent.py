@@ -31,3 +31,63 @@ class GatedShortConv(Module):
     """A convolution over the last `kernel` tokens, channel by channel, whose input and output are gated (LFM 2)."""
 
     kernel: int
+
+
+@dataclass(frozen=True)
+class StateSpace(Module):
+    """`heads` of `head_dim` channels, each with a state of `dim` times as many and a decay of its own per token.
+
+    Heads share B and C of `groups`: head h reads those of group h // (heads / groups). `kernel` is the length of the
+    convolution before them.
+    """
+
+    heads: int
+    groups: int
+    dim: int
+    head_dim: int
+    kernel: int
+
+    @property
+    def width(self) -> int:
+        """Channels of all heads."""
+        return self.heads * self.head_dim
+
+
+@dataclass(frozen=True)
+class Mamba2(StateSpace):
+    """A gate, x, B, C and the steps in one product (arXiv 2405.21060); the convolution reads x, B and C.
+
+    `normed`: the gated result is normed, the channels of each group by themselves.
+    """
+
+    normed: bool = True
+
+    @property
+    def channels(self) -> int:
+        """What the convolution reads."""
+        return self.width + 2 * self.groups * self.dim
+
+
+@dataclass(frozen=True)
+class ProjectedSpace(StateSpace):
+    """A gate and x in one product, head by head; the convolution reads x, and its result makes B, C and the steps.
+
+    All three are normed, and the steps, `step_rank` channels until then, are made one per head by another product.
+    """
+
+    step_rank: int
+
+
+@dataclass(frozen=True)
+class Mamba(Module):
+    """The state space of Mamba (arXiv 2312.00752): each of `inner` channels has a state of `size` numbers.
+
+    x and a gate in one product; the convolution, `kernel` tokens long, reads x, and its result makes the steps, as
+    `rank` channels, B and C. `normed`: these three are, with weights where the file has some.
+    """
+
+    inner: int
+    size: int
+    rank: int
+    kernel: int
+    normed: bool

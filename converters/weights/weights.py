@@ -82,7 +82,7 @@ class Weights:
         """
         stored = dtype or self._c.target.dtype
         if (name, stored) not in self._vectors:
-            record = self._take(name, shape)
+            record = self._take(name, shape, loose=True)
             self._vectors[name, stored] = emit_vector(
                 self._c, record, lambda: self.source.floats(name, order), shape, stored, use
             )
@@ -124,7 +124,8 @@ class Weights:
 
         return StoredRows(record, layout, read)
 
-    def _take(self, name: str, shape: tuple[int, ...]) -> TensorRecord:
+    def _take(self, name: str, shape: tuple[int, ...], loose: bool = False) -> TensorRecord:
+        """The record of a tensor of this shape; `loose`: wherever it has axes of one."""
         info = self.source.tensors.get(name)
         if info is None:
             raise MobiusError(f"tensor {name} is missing from {self.source.path.name}",
@@ -132,8 +133,8 @@ class Weights:
         if info.type_name not in QUANT_TYPES and info.type_name not in FLOAT_TYPES:
             known = ", ".join([*FLOAT_TYPES, *QUANT_TYPES])
             raise MobiusError(f"{name} is of type {info.type_name}, which is not supported", f"supported: {known}")
-        stored = info.shape if info.shape != (1, *shape) else shape
-        if stored != shape:
+        same = info.shape in (shape, (1, *shape)) or (loose and _larger(info.shape) == _larger(shape))
+        if not same:
             raise MobiusError(
                 f"{name} has shape {list(info.shape)}, but the metadata asks for {list(shape)}",
                 "the metadata and the tensors contradict each other; the file is not convertible as it is",
@@ -143,3 +144,8 @@ class Weights:
     def _record(self, info: Tensor) -> TensorRecord:
         self.records[info.name] = TensorRecord(info.name, info.type_name, info.shape, info.nbytes or 0)
         return self.records[info.name]
+
+
+def _larger(shape: tuple[int, ...]) -> list[int]:
+    """The axes that are not of one."""
+    return [size for size in shape if size != 1]

@@ -25,7 +25,8 @@ PAD = 0
 KINDS = (
     "llama: all biases", "llama: heads of 60", "phi3: linear, 20 of 64", "gpt2: usual", "bloom: usual",
     "mpt: both positions, divisors, unused norm", "mistral3: mistral3 queries sharpen", "gemma2: gemma2 usual",
-    "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "lfm2: usual",
+    "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "mamba2: usual", "falcon-h1: usual",
+    "lfm2: usual", "mamba: usual",
 )  # fmt: skip
 
 
@@ -79,7 +80,7 @@ def ragged(tmp_path: Path, kind: str, target: Target) -> tuple[TinySession, list
     return TinySession(tmp_path, plan.states), [prompt(n + STEPS, 320, seed) for seed, n in enumerate(LENGTHS)]
 
 
-@pytest.mark.parametrize("kind", ["llama: all biases", "gpt2: usual"])
+@pytest.mark.parametrize("kind", ["llama: all biases", "gpt2: usual", "mamba2: usual"])
 def test_what_the_cache_cannot_have_is_an_error(tmp_path: Path, kind: str) -> None:
     """GroupQueryAttention takes the first columns for the text: padding before it stops the run, at every step."""
     session, texts = ragged(tmp_path, kind, choose_target("cpu", accuracy_level=0))
@@ -96,9 +97,10 @@ def test_what_the_cache_cannot_have_is_an_error(tmp_path: Path, kind: str) -> No
         session.session.run(names, {"input_ids": ids[:, :1], "attention_mask": mask, **past})
 
 
-def test_where_no_kernel_checks_there_are_no_numbers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["llama: all biases", "mamba2: usual"])
+def test_where_no_kernel_checks_there_are_no_numbers(tmp_path: Path, kind: str) -> None:
     """The graph for GPUs: rows that begin with padding are NaN from their first logit on, the others what they were."""
-    session, texts = ragged(tmp_path, "llama: all biases", choose_target("cuda"))
+    session, texts = ragged(tmp_path, kind, choose_target("cuda"))
     left, right = batch_logits(session, texts, "left"), batch_logits(session, texts, "right")
     np.testing.assert_allclose(left[0], right[0], atol=0.05)
     assert all(np.isnan(rows).all() for rows in left[1:])

@@ -14,7 +14,10 @@ from tests.support.runner import F32, TinySession, empty_states, export, prompt
 
 require_llama()
 LENGTH = 100
-KINDS = ("qwen35: usual", "lfm2: usual")
+KINDS = (
+    "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "granitehybrid: usual", "nemotron_h: usual", "plamo2: usual",
+    "lfm2: usual", "mamba: usual", "jamba: usual",
+)  # fmt: skip
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
 
 

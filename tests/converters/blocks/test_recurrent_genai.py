@@ -15,7 +15,9 @@ from tests.support.runner import prompt
 require_llama()
 COUNT = 32
 END = 0  # where a file names no token that ends a text, onnxruntime-genai takes this one
-KINDS = ("qwen35: usual", "lfm2: usual", "lfm2: attention first and last, long convolution")
+KINDS = (
+    "qwen35: usual", "lfm2: usual", "lfm2: attention first and last, long convolution", "mamba: usual", "jamba: usual",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("ep", ["cpu", "onnx"])

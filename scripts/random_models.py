@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Write GGUF files of random weights in published shapes: enough to measure speed and memory.
+
+usage: python scripts/random_models.py SHAPE MIX OUT.gguf
+
+shapes: llama-1.5b, llama-8b, qwen35-2b; mixes: q4_k_m, q4_0, q8_0
+
+The same random blocks serve all layers, so a file takes seconds. Its tokenizer is made up; its logits mean nothing.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+MIXES = {"q4_k_m": ("Q4_K", "Q6_K"), "q4_0": ("Q4_0", "Q4_0"), "q8_0": ("Q8_0", "Q8_0")}  # most matrices, better ones
+BASE = {"context_length": 8192, "attention.layer_norm_rms_epsilon": 1e-5}
+SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama-1.5b": ("llama", {
+        "embedding_length": 2048, "feed_forward_length": 8192, "block_count": 22, "attention.head_count": 32,
+        "attention.head_count_kv": 8, "vocab_size": 32000,
+    }),
+    "llama-8b": ("llama", {
+        "embedding_length": 4096, "feed_forward_length": 14336, "block_count": 32, "attention.head_count": 32,
+        "attention.head_count_kv": 8, "vocab_size": 128256,
+    }),
+    "qwen35-2b": ("qwen35", {
+        "embedding_length": 2048, "feed_forward_length": 6144, "block_count": 24, "attention.head_count": 8,
+        "attention.head_count_kv": 2, "attention.key_length": 256, "attention.value_length": 256,
+        "rope.dimension_count": 64, "rope.dimension_sections": [11, 11, 10, 0], "full_attention_interval": 4,
+        "ssm.conv_kernel": 4, "ssm.inner_size": 2048, "ssm.state_size": 128, "ssm.time_step_rank": 16,
+        "ssm.group_count": 16, "vocab_size": 248320,
+    }),
+}  # fmt: skip
+Tensor = tuple[str, str, tuple[int, ...]]  # name, "most", "better" or "float", shape
+
+
+def llama_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
+    hidden, width = p["embedding_length"], p["feed_forward_length"]
+    kv = p["attention.head_count_kv"] * hidden // p["attention.head_count"]
+    yield "attn_norm", "float", (hidden,)
+    yield "ffn_norm", "float", (hidden,)
+    yield "attn_q", "most", (hidden, hidden)
+    yield "attn_k", "most", (kv, hidden)
+    yield "attn_v", good, (kv, hidden)
+    yield "attn_output", "most", (hidden, hidden)
+    yield from feed_forward(hidden, width, good)
+
+
+def qwen35_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
+    hidden, inner, heads = p["embedding_length"], p["ssm.inner_size"], p["ssm.time_step_rank"]
+    yield "attn_norm", "float", (hidden,)
+    yield "post_attention_norm", "float", (hidden,)
+    if (layer + 1) % p["full_attention_interval"]:
+        channels = inner + 2 * p["ssm.group_count"] * p["ssm.state_size"]
+        yield "attn_qkv", "better", (channels, hidden)
+        yield "attn_gate", "most", (inner, hidden)
+        yield "ssm_conv1d", "float", (channels, p["ssm.conv_kernel"])
+        yield "ssm_dt.bias", "float", (heads,)
+        yield "ssm_a", "float", (heads,)
+        yield "ssm_norm", "float", (inner // heads,)
+        yield "ssm_alpha", "most", (heads, hidden)
+        yield "ssm_beta", "most", (heads, hidden)
+        yield "ssm_out", "most", (hidden, inner)
+    else:
+        dim = p["attention.key_length"]
+        q, kv = p["attention.head_count"] * dim, p["attention.head_count_kv"] * dim
+        yield "attn_q", "most", (2 * q, hidden)
+        yield "attn_k", "most", (kv, hidden)
+        yield "attn_v", good, (kv, hidden)
+        yield "attn_output", "most", (hidden, q)
+        yield "attn_q_norm", "float", (dim,)
+        yield "attn_k_norm", "float", (dim,)
+    yield from feed_forward(hidden, p["feed_forward_length"], good)
+
+
+def feed_forward(hidden: int, width: int, good: str) -> Iterator[Tensor]:
+    yield "ffn_gate", "most", (width, hidden)
+    yield "ffn_up", "most", (width, hidden)
+    yield "ffn_down", good, (hidden, width)
+
+
+LAYERS = {"llama": llama_layer, "qwen35": qwen35_layer}
+
+
+def tensors(arch: str, p: dict[str, Any]) -> Iterator[Tensor]:
+    """All of a model; the better type goes where llama.cpp's Q4_K_M has it: values and down of half of the layers."""
+    count, hidden = p["block_count"], p["embedding_length"]
+    yield "token_embd.weight", "most", (p["vocab_size"], hidden)
+    yield "output_norm.weight", "float", (hidden,)
+    yield "output.weight", "better", (p["vocab_size"], hidden)
+    for layer in range(count):
+        good = "better" if layer < count // 8 or layer >= 7 * count // 8 or layer % 3 == 2 else "most"
+        for name, role, shape in LAYERS[arch](p, layer, good):
+            tail = "" if name in ("ssm_dt.bias", "ssm_a") else ".weight"
+            yield f"blk.{layer}.{name}{tail}", role, shape
+
+
+def write_random(path: Path, shape: str, mix: str) -> None:
+    """A whole file."""
+    import gguf
+
+    arch, own = SHAPES[shape]
+    p = {**BASE, **own}
+    writer = gguf.GGUFWriter(path, arch)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    letters = [chr(c) for c in range(33, 127)]
+    writer.add_token_list(letters + [f"<{i}>" for i in range(p["vocab_size"] - len(letters))])
+    writer.add_token_merges(["a b"])
+    writer.add_eos_token_id(0)
+    for key, value in p.items():
+        add = {int: writer.add_uint32, float: writer.add_float32, list: writer.add_array}[type(value)]
+        add(f"{arch}.{key}", value)
+    kinds = dict(zip(("most", "better"), MIXES[mix], strict=True))
+    made: dict[tuple[str, tuple[int, ...]], Any] = {}
+    for name, role, size in tensors(arch, p):
+        if role == "float":
+            writer.add_tensor(name, (-0.5 if name.endswith("ssm_a") else 1.0) * np.ones(size, np.float32))
+            continue
+        kind = kinds[role]
+        if (kind, size) not in made:
+            made[kind, size] = random_matrix(kind, *size)
+        writer.add_tensor(name, made[kind, size], raw_dtype=gguf.GGMLQuantizationType[kind])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def random_matrix(kind: str, rows: int, columns: int) -> Any:
+    """uint8 [rows, bytes]: random codes, scales that make weights of deviation about 0.02."""
+    from repack.quant_type import BLOCK_SIZES
+
+    weights, size = BLOCK_SIZES[kind]
+    raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, size), dtype=np.uint8)
+    fields = {"Q4_0": {0: 4e-3}, "Q8_0": {0: 3e-4}, "Q4_K": {0: 1.3e-4, 2: 1.0e-3}, "Q6_K": {208: 1.5e-5}}[kind]
+    for offset, value in fields.items():
+        raw[:, offset : offset + 2] = np.array([value], np.float16).view(np.uint8)
+    return raw.reshape(rows, -1)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 4 or sys.argv[1] not in SHAPES or sys.argv[2] not in MIXES:
+        sys.exit(__doc__)
+    write_random(Path(sys.argv[3]), sys.argv[1], sys.argv[2])
