@@ -17,7 +17,7 @@ from converters.spec import Mamba
 def mamba(b: Build, x: Value, module: Mamba, place: Place, inputs: SequenceInputs) -> Value:
     """[batch, sequence, hidden] -> [batch, sequence, hidden]."""
     c, g, hidden, inner, prefix = b.c, b.c.graph, b.spec.hidden, module.inner, place.prefix
-    with g.scope("mamba"):
+    with g.scope("space"):
         both = linear(b, x, f"{prefix}.ssm_in", 2 * inner, hidden)
         x, gate = g.multi_op("Split", both, g.ints(inner, inner), outputs=2, axis=-1)
         x = c.operators.silu(c, short_conv(b, x, f"{prefix}.ssm_conv1d", inner, module.kernel, place, inputs))

@@ -31,7 +31,7 @@ class OnnxOperators:
 
     def selective_scan(self, c: GraphContext, given: SelectiveInputs, past: Value) -> tuple[Value, Value]:
         """A Scan over tokens."""
-        return token_scan(c, given, past)
+        return token_scan(c, given, past, carries=True)
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
         """RMSNormalization."""

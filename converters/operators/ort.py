@@ -38,7 +38,7 @@ class OrtOperators:
     def selective_scan(self, c: GraphContext, given: SelectiveInputs, past: Value) -> tuple[Value, Value]:
         """A Scan, or LinearAttention with a head for each channel, a decay for each key, and one value."""
         if c.target.scans_tokens:
-            return token_scan(c, given, past)
+            return token_scan(c, given, past, carries=False)
         g = c.graph
         decay = g.op("Mul", g.op("Unsqueeze", given.step, g.ints(3)), given.rate)
         y, present = g.multi_op(
