@@ -9,6 +9,7 @@ from mobius_cli.runtime.session import OnnxModel
 from tests.support.any_arch import CONTEXT, llama_logits, write_arch
 from tests.support.arch_cases import all_cases
 from tests.support.cli import mobius
+from tests.support.genai import genai_greedy
 from tests.support.oracle import require_llama
 from tests.support.runner import F32, TinySession, empty_states, export, prompt
 
@@ -18,6 +19,8 @@ KINDS = (
     "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "granitehybrid: usual", "nemotron_h: usual", "plamo2: usual",
     "lfm2: usual", "mamba: usual", "jamba: usual",
 )  # fmt: skip
+GENERATED = ("qwen35: usual", "mamba2: usual", "falcon-h1: usual", "nemotron_h: usual")
+STEPS = 30
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
 
 
@@ -69,3 +72,17 @@ def test_states_in_place(tmp_path: Path, kind: str) -> None:
     rows = [decoding.run(ids[:7]), decoding.run(ids[7:60]), *(decoding.run([token]) for token in ids[60:])]
     np.testing.assert_allclose(np.concatenate(rows), wanted, atol=1e-4, rtol=0)
     np.testing.assert_allclose(model.logits(ids), wanted, atol=1e-4, rtol=0, err_msg="a second text")
+
+
+@pytest.mark.parametrize("ep", ["cpu", "onnx"])
+@pytest.mark.parametrize("kind", GENERATED)
+def test_genai_generates_the_same(tmp_path: Path, kind: str, ep: str) -> None:
+    """Without attention, with it in some layers, with it beside the state space: the tokens of our session."""
+    pytest.importorskip("onnxruntime_genai")
+    path = write_arch(tmp_path / "t.gguf", all_cases()[kind])
+    assert mobius("convert", path, "-o", tmp_path / "out", "--ep", ep).exit_code == 0
+    ids = prompt(LENGTH - STEPS, 320)
+    ours = list(OnnxModel(tmp_path / "out", threads=1).greedy(ids, STEPS))
+    theirs = genai_greedy(tmp_path / "out", ids, STEPS)
+    assert theirs == ours[: len(theirs)]
+    assert len(theirs) == STEPS or theirs[-1] == 0  # which ends a text for onnxruntime-genai where nothing is said
