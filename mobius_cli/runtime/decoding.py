@@ -40,6 +40,7 @@ class Decoding:
         self._states = tuple(states)
         self._fixed = {state: _empty(state, length, device) for state in states if state.in_place}
         self._carried = {state: _empty(state, 0, device) for state in states if not state.in_place}
+        self._marks: dict[int, dict[State, Any]] = {0: self._unplaced()}
         self._binding = session.io_binding()
         self._bind_fixed(self._binding)
         self._vocab = next(o.shape[2] for o in session.get_outputs() if o.name == "logits")
@@ -50,23 +51,44 @@ class Decoding:
         """Append tokens; float32 logits [len(ids), vocabulary], or of the last one only as the model was opened."""
         return self._run(ids, None)
 
+    def mark(self) -> None:
+        """Remember what the states without positions are now, so that `rewind` can come back to here."""
+        self._marks[self.past] = self._unplaced()
+
     def rewind(self, length: int) -> None:
         """Keep the first `length` tokens only; of buffers in place, what is behind them is never read again.
 
         Raises:
-            MobiusError: the model carries a state without positions, which cannot be cut.
+            MobiusError: the model carries a state without positions, and this place was not marked.
             ValueError: there are not so many tokens.
         """
         if not 0 <= length <= self.past:
             raise ValueError(f"cannot rewind from {self.past} tokens to {length}")
         if length == self.past:
             return
-        for state in self._states:
-            if state.position_axis is None:
-                raise MobiusError(f"cannot go back in a text: the model's state {state.input} has no positions",
-                                  "start a new text")  # fmt: skip
-        self._carried = {state: self._cut(state, value, length) for state, value in self._carried.items()}
+        self._marks = {place: kept for place, kept in self._marks.items() if place <= length}
+        marked = any(state.position_axis is None for state in self._states)
+        if marked and length not in self._marks:
+            raise MobiusError("cannot go back in a text: the model has states without positions", "start a new text")
+        for state in self._carried:
+            if state.position_axis is not None:
+                self._carried[state] = self._cut(state, self._carried[state], length)
+        if marked:
+            self._put(self._marks[length])
         self.past = length
+
+    def _unplaced(self) -> dict[State, Any]:
+        """Copies, as numpy arrays, of the states without positions."""
+        every = {**self._fixed, **self._carried}
+        return {state: every[state].numpy().copy() for state in self._states if state.position_axis is None}
+
+    def _put(self, kept: dict[State, Any]) -> None:
+        """Make these the states without positions."""
+        for state, values in kept.items():
+            if state in self._fixed:
+                self._fixed[state].update_inplace(values)
+            else:
+                self._carried[state] = ort.OrtValue.ortvalue_from_numpy(values.copy(), self._device, 0)
 
     def _cut(self, state: State, value: Any, length: int) -> Any:
         assert state.position_axis is not None
@@ -108,6 +130,7 @@ class ReplayedDecoding(Decoding):
         """As of `Decoding`, for states that are all in place; `graph_id` tells the session's sequences apart."""
         super().__init__(session, states, length, device, last_logits)
         self._graph_id = str(graph_id)
+        self._captured = not self._marks[0]
         self._mask = np.zeros((1, length), np.int64)
         self._ids_there = ort.OrtValue.ortvalue_from_numpy(np.zeros((1, 1), np.int64), device, 0)
         self._mask_there = ort.OrtValue.ortvalue_from_numpy(self._mask, device, 0)
@@ -128,7 +151,12 @@ class ReplayedDecoding(Decoding):
         self._mask[:, : self.past + 1] = 1
         self._mask_there.update_inplace(self._mask)
         self._ids_there.update_inplace(np.asarray([ids], np.int64))
+        before = None if self._captured else self._unplaced()
         self._session.run_with_iobinding(self._step, options)
+        if before:  # the run that captures executes several times: what such a state became is thrown away
+            self._put(before)
+            self._session.run_with_iobinding(self._step, options)
+            self._captured = True
         self.past += 1
         row: F32 = self._row_there.numpy()[0]
         return row

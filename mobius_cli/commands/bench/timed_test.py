@@ -35,6 +35,7 @@ class TimedTest:
         self._ids = random_tokens(test.length, vocab)
         self._decoding = model.start(test.length)
         self._run(0, test.depth, PASS)
+        self._decoding.mark()
 
     def sample(self) -> float:
         """Tokens per second: with all logits that the test asks for on the host, without sampling from them."""

@@ -99,11 +99,32 @@ def adding(tmp_path_factory: pytest.TempPathFactory) -> ort.InferenceSession:
 
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_state_without_positions(adding: ort.InferenceSession, in_place: bool) -> None:
-    """It begins with zeros, is carried on, and cannot be cut."""
+    """It begins with zeros, is carried on, and goes back to marked places only."""
     decoding = Decoding(adding, [State("sum", 0, 0, "float32", (BATCH, 1), in_place)], 20, "cpu", True)
     assert decoding.run([1, 2]).tolist() == [[3]]
     assert decoding.run([4]).tolist() == [[7]]
     decoding.rewind(3)
-    with pytest.raises(MobiusError, match=r"cannot go back in a text: .* past_key_values\.0\.sum has no positions"):
+    with pytest.raises(MobiusError, match="cannot go back in a text: the model has states without positions"):
         decoding.rewind(2)
+    decoding.mark()
     assert decoding.run([10]).tolist() == [[17]]
+    decoding.rewind(3)
+    assert decoding.run([20]).tolist() == [[27]]
+    decoding.rewind(0)
+    assert decoding.run([5]).tolist() == [[5]]
+    assert decoding.past == 1
+
+
+def test_capturing_runs_count_once(adding: ort.InferenceSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime executes a graph three times while it captures it; a state must not have moved three times."""
+    decoding = ReplayedDecoding(adding, [State("sum", 0, 0, "float32", (BATCH, 1), True)], 20, "cpu", True, graph_id=1)
+    runs: list[int] = []
+
+    class Capturing:
+        def run_with_iobinding(self, binding: object, options: object) -> None:
+            for _ in range(1 if runs else 3):
+                adding.run_with_iobinding(binding, options)
+            runs.append(1)
+
+    monkeypatch.setattr(decoding, "_session", Capturing())
+    assert [decoding.run([n]).item() for n in (1, 2, 4)] == [1, 3, 7]

@@ -22,6 +22,9 @@ class Fake:
         self.calls.append(("start", length))
         return self
 
+    def mark(self) -> None:
+        pass
+
     def rewind(self, length: int) -> None:
         self.calls.append(("rewind", length))
         self.past = length
