@@ -145,6 +145,21 @@ class SelectiveInputs:
     size: int
 
 
+@dataclass(frozen=True)
+class KeyedInputs:
+    """What linear attention reads, float32, each [batch, sequence, heads * dim].
+
+    decay is the logarithm of what stays of each key channel; it and k are 0 where there is no token.
+    """
+
+    q: Value
+    k: Value
+    v: Value
+    decay: Value
+    heads: int
+    dim: int
+
+
 class OperatorSet(Protocol):
     """How the operators of a target are written, and what they can do."""
 
@@ -174,6 +189,12 @@ class OperatorSet(Protocol):
         """A gated scan from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
 
         S = exp(decay) S; S += k v^T; result = S^T q. Head h reads q and k of group h // (heads / groups).
+        """
+
+    def keyed_scan(self, c: "GraphContext", given: KeyedInputs, past: Value) -> tuple[Value, Value]:
+        """Linear attention from a state [batch, heads, dim, dim]: (result as v, the state behind the step).
+
+        S = exp(decay) S, row by row; S += k v^T; result = S^T q.
         """
 
     def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import DeltaInputs, GraphContext, ScanInputs, SelectiveInputs
+from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.operators.group_query_attention import GroupQueryAttention
 from converters.operators.token_scan import token_scan
@@ -28,6 +28,14 @@ class OrtOperators:
         y, present = c.graph.multi_op(
             "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
             q_num_heads=given.groups, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
+        )  # fmt: skip
+        return y, present
+
+    def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
+        """LinearAttention."""
+        y, present = c.graph.multi_op(
+            "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
+            q_num_heads=given.heads, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
         )  # fmt: skip
         return y, present
 

@@ -91,3 +91,17 @@ class Mamba(Module):
     rank: int
     kernel: int
     normed: bool
+
+
+@dataclass(frozen=True)
+class TimeMix(Module):
+    """Linear attention with a decay for each key channel, over inputs mixed with the token before (arXiv 2404.05892).
+
+    `heads` of `dim` channels share `key_heads`. `mix_rank` and `decay_rank` are those of what each token chooses.
+    """
+
+    heads: int
+    key_heads: int
+    dim: int
+    mix_rank: int
+    decay_rank: int
