@@ -46,6 +46,8 @@ def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: Seq
         _add(b, residual, group, place, inputs)
     if layer.closing_norm is not None:
         residual.renew(layer.closing_norm)
+    if layer.closing_scale != 1.0:
+        residual.rescale(layer.closing_scale)
 
 
 def _groups(blocks: Sequence[Block]) -> list[list[Block]]:

@@ -98,6 +98,8 @@ class TimeMix(Module):
     """Linear attention with a decay for each key channel, over inputs mixed with the token before (arXiv 2404.05892).
 
     `heads` of `dim` channels share `key_heads`. `mix_rank` and `decay_rank` are those of what each token chooses.
+    `bonus`: queries read the state before their own token, and that by weights of its own; the result is normed head
+    by head. `shifts`: blocks of a layer that read the token before.
     """
 
     heads: int
@@ -105,3 +107,12 @@ class TimeMix(Module):
     dim: int
     mix_rank: int
     decay_rank: int
+    bonus: bool = False
+    shifts: int = 1
+
+
+@dataclass(frozen=True)
+class ChannelMix(Module):
+    """A gated feed-forward over inputs mixed with the token before, the second block of its layer that reads it."""
+
+    width: int
