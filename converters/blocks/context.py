@@ -7,6 +7,8 @@ from converters.graph.graph import Value
 from converters.spec import ModelSpec
 from converters.weights.weights import Weights
 
+WIDE = "float32"  # of recurrent states, of what decays them, and of their sums, whatever the activation type is
+
 
 @dataclass
 class Build:
@@ -28,3 +30,11 @@ class Build:
     def to_activation(self, x: Value) -> Value:
         """From the residual stream's type to the activation type."""
         return x if self.residual_dtype == self.c.target.dtype else self.c.graph.cast(x, self.c.target.dtype)
+
+    def wide(self, x: Value) -> Value:
+        """From the activation type to that of recurrent states."""
+        return x if self.c.target.dtype == WIDE else self.c.graph.cast(x, WIDE)
+
+    def narrow(self, x: Value) -> Value:
+        """From the type of recurrent states to the activation type."""
+        return x if self.c.target.dtype == WIDE else self.c.graph.cast(x, self.c.target.dtype)

@@ -1,11 +1,10 @@
 """The gated delta net of Qwen 3.5: convolution, normed keys and queries, the delta rule, and a gated norm."""
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
 from converters.blocks.short_conv import short_conv
-from converters.blocks.wide import WIDE, narrow, wide
 from converters.graph.context import DeltaInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
@@ -22,7 +21,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         mixed = linear(b, x, f"{prefix}.attn_qkv", module.channels, hidden)
         gate = linear(b, x, f"{prefix}.attn_gate", width, hidden)
         mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs)
-        mixed = wide(b, c.operators.silu(c, mixed))
+        mixed = b.wide(c.operators.silu(c, mixed))
         keys = module.key_heads * module.dim
         q, k, v = g.multi_op("Split", mixed, g.ints(keys, keys, width), outputs=3, axis=-1)
         given = DeltaInputs(
@@ -33,7 +32,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
         y, present = c.operators.gated_delta(c, given, c.past(state))
         c.keep(state, present)
-        y = g.op("Reshape", narrow(b, y), g.ints(0, 0, heads, module.value_dim))
+        y = g.op("Reshape", b.narrow(y), g.ints(0, 0, heads, module.value_dim))
         y = g.op("Reshape", norm(b, y, f"{prefix}.ssm_norm", module.value_dim), g.ints(0, 0, width))
         return linear(b, g.op("Mul", y, c.operators.silu(c, gate)), f"{prefix}.ssm_out", hidden, width)
 
@@ -41,8 +40,8 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
 def _rates(b: Build, x: Value, module: GatedDeltaNet, prefix: str, inputs: SequenceInputs) -> tuple[Value, Value]:
     """decay = softplus(alpha(x) + dt) * a, and beta = sigmoid(beta(x)): [batch, sequence, heads], 0 for padding."""
     g, heads, hidden = b.c.graph, module.heads, b.spec.hidden
-    alpha = wide(b, linear(b, x, f"{prefix}.ssm_alpha", heads, hidden))
-    beta = wide(b, linear(b, x, f"{prefix}.ssm_beta", heads, hidden))
+    alpha = b.wide(linear(b, x, f"{prefix}.ssm_alpha", heads, hidden))
+    beta = b.wide(linear(b, x, f"{prefix}.ssm_beta", heads, hidden))
     step = g.op("Softplus", g.op("Add", alpha, b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)))
     decay = g.op("Mul", step, b.weights.vector(f"{prefix}.ssm_a", (heads,), dtype=WIDE))
     there = real(b.c, inputs, WIDE)

@@ -1,12 +1,11 @@
 """The state space of Mamba 2: convolution, scan, gate, and a norm of each group."""
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm, norm_of_each
 from converters.blocks.short_conv import short_conv
 from converters.blocks.state_space import scan, steps
-from converters.blocks.wide import WIDE, narrow, wide
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.spec import Mamba2
@@ -17,15 +16,15 @@ def mamba2(b: Build, x: Value, module: Mamba2, place: Place, inputs: SequenceInp
     """[batch, sequence, hidden] -> [batch, sequence, hidden]."""
     c, g, hidden, prefix = b.c, b.c.graph, b.spec.hidden, place.prefix
     width, channels, heads, keys = module.width, module.channels, module.heads, module.groups * module.dim
-    with g.scope("mamba2"):
+    with g.scope("space"):
         made = linear(b, x, f"{prefix}.ssm_in", width + channels + heads, hidden)
         gate, mixed, raw = g.multi_op("Split", made, g.ints(width, channels, heads), outputs=3, axis=-1)
         bias = b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)
-        step = steps(b, g.op("Add", wide(b, raw), bias), inputs)
+        step = steps(b, g.op("Add", b.wide(raw), bias), inputs)
         mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", channels, module.kernel, place, inputs)
-        mixed = wide(b, c.operators.silu(c, mixed))
+        mixed = b.wide(c.operators.silu(c, mixed))
         x, k, q = g.multi_op("Split", mixed, g.ints(width, keys, keys), outputs=3, axis=-1)
-        y = g.op("Mul", narrow(b, scan(b, x, k, q, step, module, place)), c.operators.silu(c, gate))
+        y = g.op("Mul", b.narrow(scan(b, x, k, q, step, module, place)), c.operators.silu(c, gate))
         if module.normed:
             y = _norm(b, y, module, f"{prefix}.ssm_norm")
         return linear(b, y, f"{prefix}.ssm_out", hidden, width)

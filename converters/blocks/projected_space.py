@@ -6,7 +6,6 @@ from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
 from converters.blocks.short_conv import short_conv
 from converters.blocks.state_space import scan, steps
-from converters.blocks.wide import narrow, wide
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.spec import ProjectedSpace
@@ -25,7 +24,7 @@ def projected_space(b: Build, x: Value, module: ProjectedSpace, place: Place, in
         x = c.operators.silu(c, short_conv(b, x, f"{prefix}.ssm_conv1d", width, module.kernel, place, inputs))
         made = linear(b, x, f"{prefix}.ssm_x", 2 * dim + rank, width)
         k, q, raw = g.multi_op("Split", made, g.ints(dim, dim, rank), outputs=3, axis=-1)
-        k, q = wide(b, norm(b, k, f"{prefix}.ssm_b_norm", dim)), wide(b, norm(b, q, f"{prefix}.ssm_c_norm", dim))
+        k, q = b.wide(norm(b, k, f"{prefix}.ssm_b_norm", dim)), b.wide(norm(b, q, f"{prefix}.ssm_c_norm", dim))
         raw = linear(b, norm(b, raw, f"{prefix}.ssm_dt_norm", rank), f"{prefix}.ssm_dt", module.heads, rank)
-        y = narrow(b, scan(b, wide(b, x), k, q, steps(b, raw, inputs), module, place))
+        y = b.narrow(scan(b, b.wide(x), k, q, steps(b, raw, inputs), module, place))
         return linear(b, g.op("Mul", y, c.operators.silu(c, gate)), f"{prefix}.ssm_out", hidden, width)

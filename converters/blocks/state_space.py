@@ -1,8 +1,7 @@
 """The scan of state spaces, and what of each token their heads take: one number per head."""
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.module import Place
-from converters.blocks.wide import WIDE, wide
 from converters.graph.context import ScanInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
@@ -13,7 +12,7 @@ from converters.spec import StateSpace
 def steps(b: Build, raw: Value, inputs: SequenceInputs) -> Value:
     """softplus of [batch, sequence, heads], 0 for padding: [batch, sequence, heads, 1], float32."""
     g = b.c.graph
-    return g.op("Unsqueeze", g.op("Mul", g.op("Softplus", wide(b, raw)), real(b.c, inputs, WIDE)), g.ints(3))
+    return g.op("Unsqueeze", g.op("Mul", g.op("Softplus", b.wide(raw)), real(b.c, inputs, WIDE)), g.ints(3))
 
 
 def scan(b: Build, x: Value, k: Value, q: Value, step: Value, module: StateSpace, place: Place) -> Value:

@@ -74,7 +74,19 @@ class WithTokenizer(Case):
 
 @pytest.mark.parametrize(
     "name",
-    ["llama: fused q, k, v", "llama: heads of 100, factors", "llama: short", "minicpm3", "apertus", "deci", "gpt2"],
+    [
+        "llama: fused q, k, v",
+        "llama: heads of 100, factors",
+        "llama: short",
+        "minicpm3",
+        "apertus",
+        "deci",
+        "gpt2",
+        "mamba2",
+        "plamo2",
+        "falcon-h1",
+        "nemotron_h",
+    ],
 )
 def test_odd_architectures(tmp_path: Path, name: str) -> None:
     """Fused and reordered rows, tables, arrays in the metadata."""
