@@ -7,13 +7,15 @@ from converters.archs.registry import architecture
 from converters.spec import Block, ChannelMix, Layer, ModelSpec, TimeMix
 from repack.errors import MobiusError
 
+NO_HEADS = ("attention.head_count", "attention.head_count_kv")  # written as 0
 HALF = 0.5  # what the stream is multiplied with where float16 would overflow
 
 
 @architecture("rwkv6", "RWKV 6")
 def rwkv6(h: Hparams) -> ModelSpec:
     """Time mixing and channel mixing, each of which sees the token before; the stream is halved every few layers."""
-    h.ignore("attention.head_count", "attention.head_count_kv")
+    for key in NO_HEADS:
+        h.raw(key)
     mixer, every = _time_mix(h, shifts=2, bonus=True), h.integer("rescale_every_n_layers", 0)
     blocks = Block(mixer, "attn_norm"), Block(ChannelMix(h.positive("feed_forward_length")), "attn_norm_2")
     layers = tuple(
@@ -26,7 +28,8 @@ def rwkv6(h: Hparams) -> ModelSpec:
 @architecture("rwkv6qwen2", "QRWKV 6")
 def rwkv6qwen2(h: Hparams) -> ModelSpec:
     """Qwen 2.5 with time mixing in the place of attention."""
-    h.ignore("attention.head_count", "rescale_every_n_layers")
+    h.raw("attention.head_count")
+    h.ignore("rescale_every_n_layers")
     mixer = _time_mix(h, shifts=1, key_heads=h.integer("attention.head_count_kv", 0))
     return decoder(h, stack(h, mixer, gated_mlp(h)), rms_norm(h), tied=False)
 

@@ -1,11 +1,10 @@
 """The state space of Mamba: convolution, what each token selects, scan and gate."""
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm_or_plain
 from converters.blocks.short_conv import short_conv
-from converters.blocks.wide import WIDE, narrow, wide
 from converters.graph.context import SelectiveInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
@@ -21,7 +20,7 @@ def mamba(b: Build, x: Value, module: Mamba, place: Place, inputs: SequenceInput
         both = linear(b, x, f"{prefix}.ssm_in", 2 * inner, hidden)
         x, gate = g.multi_op("Split", both, g.ints(inner, inner), outputs=2, axis=-1)
         x = c.operators.silu(c, short_conv(b, x, f"{prefix}.ssm_conv1d", inner, module.kernel, place, inputs))
-        y = g.op("Mul", narrow(b, _scan(b, x, module, place, inputs)), c.operators.silu(c, gate))
+        y = g.op("Mul", b.narrow(_scan(b, x, module, place, inputs)), c.operators.silu(c, gate))
         return linear(b, y, f"{prefix}.ssm_out", hidden, inner)
 
 
@@ -30,7 +29,7 @@ def _scan(b: Build, x: Value, module: Mamba, place: Place, inputs: SequenceInput
     c, g, prefix, shape = b.c, b.c.graph, place.prefix, (module.inner, module.size)
     step, k, q = _selected(b, x, module, prefix)
     step = g.op("Mul", g.op("Softplus", step), real(c, inputs, WIDE))
-    x = wide(b, x)
+    x = b.wide(x)
     rate = b.weights.vector(f"{prefix}.ssm_a", shape, dtype=WIDE)
     given = SelectiveInputs(x, step, k, q, rate, *shape)
     sizes = c.operators.selective_shape(c.target, *shape)
@@ -54,4 +53,4 @@ def _selected(b: Build, x: Value, module: Mamba, prefix: str) -> tuple[Value, Va
     low, k, q = parts
     raw = b.weights.matrix(f"{prefix}.ssm_dt.weight", (module.inner, rank)).product(b.c, low)
     bias = b.weights.vector(f"{prefix}.ssm_dt.bias", (module.inner,), dtype=WIDE)
-    return g.op("Add", wide(b, raw), bias), wide(b, k), wide(b, q)
+    return g.op("Add", b.wide(raw), bias), b.wide(k), b.wide(q)

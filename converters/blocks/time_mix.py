@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.token_shift import before
-from converters.blocks.wide import WIDE, narrow, wide
 from converters.graph.context import KeyedInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
@@ -28,19 +27,19 @@ def time_mix(b: Build, x: Value, module: TimeMix, place: Place, inputs: Sequence
         change = g.op("Sub", before(b, x, place, inputs, row=0, rows=module.shifts), x)
         decay, k, v, q, gate = _mixed(b, x, change, module, prefix)
         decay = _decay(b, decay, module, prefix)
-        k = _repeated(b, wide(b, linear(b, k, f"{prefix}_key", keys, hidden)), module)
-        v = _repeated(b, wide(b, linear(b, v, f"{prefix}_value", keys, hidden)), module)
-        q = wide(b, linear(b, q, f"{prefix}_receptance", width, hidden))
+        k = _repeated(b, b.wide(linear(b, k, f"{prefix}_key", keys, hidden)), module)
+        v = _repeated(b, b.wide(linear(b, v, f"{prefix}_value", keys, hidden)), module)
+        q = b.wide(linear(b, q, f"{prefix}_receptance", width, hidden))
         gate, there = linear(b, gate, f"{prefix}_gate", width, hidden), real(c, inputs, WIDE)
         given = KeyedInputs(q, g.op("Mul", k, there), v, g.op("Mul", decay, there), module.heads, module.dim)
         shape = {RECURRENT: (BATCH, module.heads, module.dim, module.dim)}
         (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
         if module.bonus:
             y, present = _bonus(b, given, c.past(state), prefix)
-            y, gate = _normed(b, narrow(b, y), module, prefix), c.operators.silu(c, gate)
+            y, gate = _normed(b, b.narrow(y), module, prefix), c.operators.silu(c, gate)
         else:
             y, present = _damped(b, given, c.past(state))
-            y, gate = narrow(b, y), g.op("Sigmoid", gate)
+            y, gate = b.narrow(y), g.op("Sigmoid", gate)
         c.keep(state, present)
         return linear(b, g.op("Mul", y, gate), f"{prefix}_output", hidden, width)
 
@@ -108,7 +107,7 @@ def _decay(b: Build, x: Value, module: TimeMix, prefix: str) -> Value:
     """The logarithm of what stays, [batch, sequence, heads * dim], float32: never positive."""
     g, rank, width = b.c.graph, module.decay_rank, module.heads * module.dim
     low = g.op("Tanh", b.weights.matrix(f"{prefix}_decay_w1.weight", (rank, b.spec.hidden)).product(b.c, x))
-    raw = wide(b, b.weights.matrix(f"{prefix}_decay_w2.weight", (width, rank)).product(b.c, low))
+    raw = b.wide(b.weights.matrix(f"{prefix}_decay_w2.weight", (width, rank)).product(b.c, low))
     raw = g.op("Add", raw, b.weights.vector(f"{prefix}_decay.weight", (width,), dtype=WIDE))
     return g.op("Neg", g.op("Exp", raw))
 
