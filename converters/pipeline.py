@@ -1,22 +1,35 @@
 """The conversion itself: a plan becomes a folder."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from converters.folder import configs
+from converters.folder.card.card import model_card
+from converters.folder.hugging_face import hugging_face_config
+from converters.folder.layout import GraphFiles
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.metadata import kept_metadata
+from converters.folder.sampling import file_sampling
+from converters.folder.seal import CARD
 from converters.folder.source_file import SourceFile
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
-from converters.graph.graph import DATA, MODEL
 from converters.plan import Plan
+from converters.sources.source import Source
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer
 from converters.version import PRODUCER, tool_version
 from converters.weights.records import Rounding, sum_roundings
+
+OnProgress = Callable[[str, int], None]  # what is done, and how many bytes more are done
+
+
+def ignored(what: str, count: int) -> None:
+    """For who does not want to know how far it is."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +38,7 @@ class Result:
 
     folder: Path
     files: dict[str, int]  # name -> bytes
+    graph: GraphFiles
     source_bytes: int
     roundings: dict[str, Rounding] = field(default_factory=dict)  # "Q4_K scale" -> sum over tensors
     warnings: tuple[str, ...] = ()
@@ -37,25 +51,34 @@ class Result:
     @property
     def model_bytes(self) -> int:
         """Graph and weights, without tokenizer and configs."""
-        return self.files[MODEL] + self.files[DATA]
+        return self.files[self.graph.model] + self.files[self.graph.data]
 
 
-def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: OnTensor | None = None) -> Result:
+def convert(plan: Plan, destination: Path, *, force: bool = False, on_progress: OnProgress = ignored) -> Result:
     """Write the model folder.
+
+    Args:
+        plan: what to write.
+        destination: the folder.
+        force: it may be replaced.
+        on_progress: told what is done and how many bytes more are done, `work_bytes(plan)` in all; from another thread,
+            too.
 
     Raises:
         MobiusError: something in the weights or the tokenizer cannot be kept, or the disk is full.
     """
-    with new_folder(destination, force, plan.data_bytes) as work, ThreadPoolExecutor(1) as pool:
-        hashing = pool.submit(plan.source.provenance)
+    with new_folder(destination, force, plan.data_bytes) as work, _hashing(plan.source, on_progress) as hashing:
         tokens = plan.source.tokenizer()
-        write_tokenizer(work, tokens)
+        write_tokenizer(work, tokens, plan.context_length, plan.target.padding_side)
         write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
-        write_json(work / "config.json", configs.hugging_face_config(plan, tokens))
-        write_json(work / "generation_config.json", configs.generation_config(tokens))
+        write_json(work / "config.json", hugging_face_config(plan, tokens))
+        drawn = file_sampling(plan.source.metadata).as_config()
+        write_json(work / "generation_config.json", {**configs.generation_config(tokens), **drawn})
         parts = hashing.result()
-        _write_model(plan, work, parts[0].sha256, on_tensor)
+        _write_model(plan, work, parts[0].sha256, lambda name, size: on_progress(f"writing {name}".strip(), size))
         _recall_roundings(plan)
+        roundings = sum_roundings(plan.weights.records.values())
+        (work / CARD).write_bytes(model_card(plan, parts, tokens, roundings).encode())
         files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
         manifest = _manifest(plan, parts, tokens, files)
         write_json(work / MANIFEST, manifest.as_dict())
@@ -63,13 +86,41 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_tensor: On
     return Result(
         destination,
         files,
+        plan.files,
         plan.source.size,
-        sum_roundings(plan.weights.records.values()),
+        roundings,
         (*plan.warnings, *tokens.warnings),
     )
 
 
-def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None) -> None:
+@contextmanager
+def _hashing(source: Source, on_progress: OnProgress) -> Iterator[Future[list[SourceFile]]]:
+    """The source's provenance, from another thread, which ends early if what is done meanwhile fails."""
+    over = threading.Event()
+
+    def on_bytes(size: int) -> None:
+        if over.is_set():
+            raise InterruptedError
+        on_progress(f"hashing {source.path.name}", size)
+
+    def hash_all() -> list[SourceFile]:
+        parts = source.provenance(on_bytes)
+        on_progress("making the tokenizer", 0)  # which may take longer
+        return parts
+
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            yield pool.submit(hash_all)
+        finally:
+            over.set()
+
+
+def work_bytes(plan: Plan) -> int:
+    """How many bytes are hashed and written: what tells how far a conversion is."""
+    return plan.source.provenance_bytes + plan.data_bytes
+
+
+def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor) -> None:
     from converters.graph.onnx_file import write_graph
 
     metadata = plan.source.metadata
@@ -82,7 +133,7 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor | None
     for key in ("license", "author", "name"):
         if isinstance(value := metadata.get(f"general.{key}"), str):
             properties[key] = value
-    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor)
+    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor, plan.files)
 
 
 def _recall_roundings(plan: Plan) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from converters.archs.describe import describe
 from converters.blocks.context import Build
 from converters.blocks.decoder import build_decoder
+from converters.folder.layout import FLAT, GraphFiles, graph_files
 from converters.graph.context import GraphContext
 from converters.graph.graph import Graph
 from converters.graph.states import State
@@ -22,7 +23,7 @@ class Plan:
     """A described model, its finished graph with unread weights, and what the user should know.
 
     `states` are those of the graph in order; `hidden` is the value from which its head makes logits; `norms_heads`: its
-    attention operator norms q and k itself.
+    attention operator norms q and k itself; `files`: where it will stand in the folder.
     """
 
     source: Source
@@ -35,6 +36,7 @@ class Plan:
     hidden: str
     norms_heads: bool
     warnings: tuple[str, ...]
+    files: GraphFiles = FLAT
 
     @property
     def data_bytes(self) -> int:
@@ -42,12 +44,13 @@ class Plan:
         return sum(value.nbytes for value in self.graph.initializers.values())
 
 
-def make_plan(source: Source, target: Target, context_length: int | None = None) -> Plan:
+def make_plan(source: Source, target: Target, context_length: int | None = None, layout: str = "flat") -> Plan:
     """Describe the model, build its graph, and account for every tensor.
 
     Raises:
         MobiusError: anything that cannot be converted exactly as the file says.
     """
+    files = graph_files(layout, target.dtype)
     _check_source(source, target)
     spec, warnings = describe(source)
     _check_vocabulary(source, spec)
@@ -69,8 +72,9 @@ def make_plan(source: Source, target: Target, context_length: int | None = None)
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
     return Plan(
-        source, spec, target, context, graph, weights, tuple(c.states), hidden.name, c.norms_heads, tuple(warnings)
-    )
+        source, spec, target, context, graph, weights, tuple(c.states), hidden.name, c.norms_heads, tuple(warnings),
+        files,
+    )  # fmt: skip
 
 
 def measure_roundings(plan: Plan) -> dict[str, Rounding]:

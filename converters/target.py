@@ -33,7 +33,10 @@ class Target:
     scans_tokens: bool  # Scan over tokens is no slower than LinearAttention; on GPUs each step waits for the host
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
-    oldest_runtime: tuple[int, ...]  # version of ONNX Runtime: scripts/oldest_runtime.py finds it
+    oldest_runtime: str  # ONNX Runtime that computes such graphs right: scripts/oldest_runtime.py finds it
+    runtime_package: str  # that brings ONNX Runtime with the provider
+    genai_package: str  # and onnxruntime-genai
+    padding_side: str = "right"  # where shorter texts of a batch are filled up, for tokenizers to know
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
@@ -64,7 +67,10 @@ TARGETS: dict[str, Target] = {
         scans_tokens=True,
         checks_indices=True,
         context_cap=8192,
-        oldest_runtime=(1, 23, 1),
+        oldest_runtime="1.23.1",
+        runtime_package="onnxruntime",
+        genai_package="onnxruntime-genai",
+        padding_side="left",  # either would do; generating programs fill up there
         operators="onnx",
         quant_format="qdq",
         quant_formats={
@@ -86,7 +92,9 @@ TARGETS: dict[str, Target] = {
         scans_tokens=True,
         checks_indices=True,
         context_cap=8192,
-        oldest_runtime=(1, 23, 1),
+        oldest_runtime="1.24.1",
+        runtime_package="onnxruntime",
+        genai_package="onnxruntime-genai",
     ),
     "cuda": Target(
         name="cuda",
@@ -106,7 +114,9 @@ TARGETS: dict[str, Target] = {
         scans_tokens=False,
         checks_indices=False,
         context_cap=8192,
-        oldest_runtime=(1, 23, 1),
+        oldest_runtime="1.31.1",
+        runtime_package="onnxruntime-gpu",
+        genai_package="onnxruntime-genai-cuda",
         provider_options=({"cuda": {"enable_cuda_graph": "1"}},),  # 2.7 times as fast in onnxruntime-genai
         session_options=(("enable_cuda_graph", "1"),),
         replays_decoding=True,

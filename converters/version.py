@@ -11,3 +11,13 @@ def tool_version() -> str:
         return version(PRODUCER)
     except PackageNotFoundError:
         return "unknown"
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version, to compare by: (1, 24, 1) of "1.24.1.dev3"."""
+    found = []
+    for part in version.split("."):
+        if not part.isdigit():
+            break
+        found.append(int(part))
+    return tuple(found)

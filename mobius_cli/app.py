@@ -10,8 +10,11 @@ from mobius_cli import options as opt
 from mobius_cli.command_line import Command, Commands, example, typed_line
 from mobius_cli.commands.bench import options as of_bench
 from mobius_cli.commands.compare import options as of_compare
+from mobius_cli.commands.convert import options as of_convert
+from mobius_cli.commands.run import options as of_run
 from mobius_cli.commands.verify import options as of_verify
 from mobius_cli.errors import reported
+from mobius_cli.hub import fetched
 from mobius_cli.output import Output
 
 app = typer.Typer(
@@ -44,6 +47,7 @@ def root(
 
 @app.command(cls=Command, epilog=example("mobius inspect model.gguf --ep cpu"))
 @reported
+@fetched("model")
 def inspect(
     model: opt.Inspected,
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
@@ -64,6 +68,7 @@ def inspect(
 
 @app.command(cls=Command, epilog=example("mobius convert model.gguf -o model --ep cpu"))
 @reported
+@fetched("model")
 def convert(
     model: opt.Inputs,
     output: opt.NewFolder = None,
@@ -73,10 +78,11 @@ def convert(
     accuracy_level: opt.AccuracyLevel = None,
     dequantize: opt.Dequantize = False,
     quant_format: opt.QuantFormat = None,
-    keep_quantized: opt.KeepQuantized = False,
+    keep_quantized: of_convert.KeepQuantized = False,
     context_length: opt.ContextLength = None,
+    layout: of_convert.Layout = "flat",
     force: opt.Force = False,
-    dry_run: opt.DryRun = False,
+    dry_run: of_convert.DryRun = False,
     as_json: opt.Json = False,
 ) -> None:
     """Convert a GGUF file to an ONNX model folder that holds exactly the same weights.
@@ -92,46 +98,56 @@ def convert(
         ep, dtype=dtype, storage=storage or "fast", accuracy_level=accuracy_level, dequantize=dequantize,
         quant_format=quant_format,
     )  # fmt: skip
-    code = convert_all(model, output, Request(target, context_length, force, dry_run), Output(as_json))
+    code = convert_all(model, output, Request(target, context_length, force, dry_run, layout=layout), Output(as_json))
     if code:
         raise typer.Exit(code)
 
 
 @app.command(cls=Command, epilog=example("mobius build --gguf model.gguf --keep-quantized --output model"))
 @reported
-@opt.like(convert, model=opt.BuildGguf, output=opt.BuildFolder)
+@opt.like(convert, model=of_convert.BuildGguf, output=of_convert.BuildFolder)
 def build(**options: Any) -> None:
     """Same as `convert`, in the spelling of the other mobius."""
     convert(**{**options, "model": [options["model"]]})
 
 
-@app.command(cls=Command, epilog=example("mobius run model -p 'What is the sea?'"))
+@app.command(cls=Command, help=of_run.HELP, epilog=example("mobius run model 'What is the sea?'"))
 @reported
 def run(
     folder: opt.Folder,
-    prompt: Annotated[str, typer.Option("--prompt", "-p", help="What to say; - reads it from stdin.")],
-    tokens: Annotated[int, typer.Option("-n", "--tokens", min=1, help="Most tokens to generate.")] = 128,
-    raw: opt.Raw = False,
-    system: opt.System = None,
-    template: opt.ChatTemplate = None,
-    template_var: opt.TemplateVar = None,
+    prompt: of_run.Prompt = None,
+    prompt_option: of_run.PromptOption = None,
+    tokens: of_run.Tokens = None,
+    raw: of_run.Raw = False,
+    system: of_run.System = None,
+    template: of_run.ChatTemplate = None,
+    template_var: of_run.TemplateVar = None,
+    temp: of_run.Temp = None,
+    top_k: of_run.TopK = None,
+    top_p: of_run.TopP = None,
+    min_p: of_run.MinP = None,
+    seed: of_run.Seed = None,
     ep: opt.FolderEp = None,
     threads: opt.Threads = 0,
     as_json: opt.Json = False,
 ) -> None:
-    """Generate text with a converted folder, greedily, as it comes."""
-    from mobius_cli.commands.run import Request, run_prompt
-
+    """Generate text with a converted folder, as it comes; without a prompt, chat."""
     for option, value in (("--chat-template", template), ("--system", system)):
         if raw and value is not None:
             raise typer.BadParameter(f"--raw and {option} contradict each other")
+    sampling = of_run.given_sampling(temperature=temp, top_k=top_k, top_p=top_p, min_p=min_p)
+    variables = of_run.template_variables(template_var)
+    text = of_run.the_prompt(prompt, prompt_option, as_json=as_json, raw=raw)
+    from mobius_cli.commands.run.run import Request, run_folder
 
-    variables = opt.template_variables(template_var)
-    run_prompt(Request(folder, prompt, tokens, raw, system, template, ep, threads, variables), Output(as_json))
+    request = Request(folder, text, tokens, raw, system, template, ep, threads, variables, sampling, seed)
+    if code := run_folder(request, Output(as_json)):
+        raise typer.Exit(code)
 
 
 @app.command(cls=Command, epilog=example("mobius verify model model.gguf"))
 @reported
+@fetched("file", "gguf")
 def verify(
     folder: opt.Folder,
     file: of_verify.File = None,
@@ -167,6 +183,7 @@ def verify(
 
 @app.command(cls=Command, help=of_bench.HELP, epilog=example("mobius bench model --gguf model.gguf -p 512 -n 128"))
 @reported
+@fetched("gguf")
 def bench(
     context: typer.Context,
     folder: opt.Folder,
@@ -224,6 +241,7 @@ def compare(
     epilog=example("mobius tokenize model 'Hello, world' --compare --gguf model.gguf"),
 )
 @reported
+@fetched("model", "gguf")
 def tokenize(
     model: opt.Tokenized,
     text: opt.Text,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from converters.target import Target
 
 # Groups of options on the help pages
-TARGET, ENGINE, CHAT, LLAMA_CPP = "What is written", "Where it runs", "Chat", "llama.cpp"
+TARGET, ENGINE, LLAMA_CPP = "What is written", "Where it runs", "llama.cpp"
 
 
 def _providers() -> list[str]:
@@ -49,13 +49,14 @@ def _tables() -> list[str]:
 Inspected = Annotated[
     Path,
     typer.Argument(
-        help="A GGUF file, any part of a split one; or a folder that `mobius convert` wrote.", show_default=False
+        help="A GGUF file, any part of a split one, or hf://OWNER/REPO/FILE; or a folder that `mobius convert` wrote.",
+        show_default=False,
     ),
 ]
 Inputs = Annotated[
     list[Path],
     typer.Argument(
-        help="A GGUF file, or a folder that `mobius convert` wrote from one; several, or a folder of GGUF files.",
+        help="A GGUF file or hf://OWNER/REPO/FILE, or a folder that mobius wrote; several, or a folder of files.",
         show_default=False,
     ),
 ]
@@ -63,7 +64,6 @@ Folder = Annotated[Path, typer.Argument(help="A folder that `mobius convert` wro
 NewFolder = Annotated[Path | None, typer.Option("--output", "-o", help="Folder to write.", show_default="NAME_onnx")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a model folder of which mobius wrote every file.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the plan, as `mobius inspect` does; write nothing.")]
 Ep = Annotated[
     str | None,
     typer.Option(
@@ -125,9 +125,6 @@ QuantFormat = Annotated[
 Dequantize = Annotated[
     bool, typer.Option("--dequantize", help="Write a float model instead of a quantized one.", rich_help_panel=TARGET)
 ]
-KeepQuantized = Annotated[
-    bool, typer.Option("--keep-quantized", help="Keep weights quantized: the default.", rich_help_panel=TARGET)
-]
 ContextLength = Annotated[
     int | None,
     typer.Option(
@@ -135,23 +132,6 @@ ContextLength = Annotated[
         show_default="up to 8192",
         rich_help_panel=TARGET,
     ),
-]
-Raw = Annotated[bool, typer.Option("--raw", help="Do not apply the chat template.", rich_help_panel=CHAT)]
-System = Annotated[
-    str | None, typer.Option("--system", help="System message.", show_default=False, rich_help_panel=CHAT)
-]
-ChatTemplate = Annotated[
-    str | None,
-    typer.Option(
-        "--chat-template",
-        help="Name of another chat template of the file.",
-        show_default="the main one",
-        rich_help_panel=CHAT,
-    ),
-]
-TemplateVar = Annotated[
-    list[str] | None,
-    typer.Option("--template-var", metavar="NAME=VALUE", help="A variable of the chat template; JSON, or else a text."),
 ]
 LlamaServer = Annotated[
     str | None,
@@ -162,10 +142,6 @@ LlamaServer = Annotated[
 Threads = Annotated[
     int, typer.Option("--threads", "-t", min=0, help="Threads; 0 lets the engine choose.", rich_help_panel=ENGINE)
 ]
-
-# `mobius build`: what `convert` takes without a name
-BuildGguf = Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)]
-BuildFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)]
 
 # `mobius list`
 Listed = Annotated[str, typer.Argument(help="archs, quants or targets.", show_default=False, autocompletion=_tables)]
@@ -253,31 +229,17 @@ def numbers(text: str) -> list[int]:
     return found
 
 
-def template_variables(given: list[str] | None) -> dict[str, Any]:
-    """Variables for a chat template, each as NAME=VALUE; a value that is no JSON is a text.
-
-    Raises:
-        typer.BadParameter: anything else.
-    """
-    import json
-
-    def refused(constant: str) -> float:
-        raise ValueError(constant)  # NaN and the like are no JSON
-
-    found: dict[str, Any] = {}
-    for text in given or []:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier() or name == "messages":
-            raise typer.BadParameter(f"{text!r}: NAME=VALUE is wanted, such as enable_thinking=false")
-        try:
-            found[name] = json.loads(value, parse_constant=refused)
-        except (ValueError, RecursionError):
-            found[name] = value
-    return found
-
-
 def given_text(argument: str) -> str:
     """A text argument as it is: the text itself, or - for standard input.
+
+    Raises:
+        InputError: it is not valid UTF-8.
+    """
+    return valid_text(sys.stdin.buffer.read() if argument == "-" else argument)
+
+
+def valid_text(given: str | bytes) -> str:
+    """A text as it was typed or read.
 
     Raises:
         InputError: it is not valid UTF-8.
@@ -285,8 +247,8 @@ def given_text(argument: str) -> str:
     from repack.errors import InputError
 
     try:
-        text = sys.stdin.buffer.read().decode() if argument == "-" else argument
-        text.encode()  # arguments that are not valid have lone surrogates
+        text = given.decode() if isinstance(given, bytes) else given
+        text.encode()  # what was typed and is not valid has lone surrogates
     except UnicodeError as error:
         place = f" at byte {error.start}" if isinstance(error, UnicodeDecodeError) else ""
         raise InputError(f"the text is not valid UTF-8{place}", "give it as UTF-8") from None

@@ -4,14 +4,11 @@ import json
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from mobius_cli.table import table_lines
-
-if TYPE_CHECKING:
-    from converters.weights.records import Rounding
 
 Advance = Callable[[int, str], None]  # moves a progress bar by so many of its units, showing a name
 BYTES = "bytes"
@@ -87,30 +84,19 @@ class Output:
         sys.stdout.flush()
 
     @contextmanager
-    def progress(self, label: str, total: int | None, unit: str, before: str = "") -> Iterator[Advance]:
+    def progress(self, label: str, total: int | None, unit: str) -> Iterator[Advance]:
         """A bar on a terminal's stderr, with the time that is left; nothing elsewhere.
 
         Args:
             label: what is done.
             total: how much of it; None if there is no telling.
             unit: what is counted: BYTES, "tokens".
-            before: what is done first, until the bar moves.
         """
         if self._silent or not sys.stderr.isatty():
             yield lambda step, text: None
             return
-        with ExitStack() as stack:
-            move = _bar(stack, before or label, None if before else total, unit)
-            ahead = bool(before)
-
-            def advance(step: int, text: str) -> None:
-                nonlocal ahead, move
-                if ahead:  # another bar: its time starts now
-                    stack.close()
-                    ahead, move = False, _bar(stack, label, total, unit)
-                move(step, f"{label} {text}".strip())
-
-            yield advance
+        with _bar(label, total, unit) as move:
+            yield lambda step, text: move(step, f"{label} {text}".strip())
 
 
 def _terminal_width() -> int | None:
@@ -118,8 +104,9 @@ def _terminal_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def _bar(stack: ExitStack, label: str, total: int | None, unit: str) -> Advance:
-    """A bar until the stack ends; what moves it."""
+@contextmanager
+def _bar(label: str, total: int | None, unit: str) -> Iterator[Advance]:
+    """A bar; what moves it."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -137,27 +124,10 @@ def _bar(stack: ExitStack, label: str, total: int | None, unit: str) -> Advance:
         counted = [DownloadColumn(), TimeRemainingColumn(), TextColumn("left")]
     else:
         counted = [MofNCompleteColumn(), TextColumn(unit), TimeRemainingColumn(), TextColumn("left")]
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), *counted, console=Console(stderr=True), transient=True
-    )
-    stack.enter_context(bar)
-    task = bar.add_task(label, total=total)
-    return lambda step, text: bar.update(task, advance=step, description=text)
-
-
-def rounding_lines(roundings: Mapping[str, "Rounding"]) -> list[str]:
-    """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
-    if not any(r.rounded for r in roundings.values()):
-        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
-    lines = []
-    for kind, r in roundings.items():
-        line = f"{kind}s: exact"
-        if r.rounded:
-            line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
-        if r.flushed_to_zero or r.subnormal:
-            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
-        lines.append(line)
-    return lines
+    columns = (TextColumn("{task.description}"), BarColumn(), *counted)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda step, text: bar.update(task, advance=step, description=text)
 
 
 def megabytes(size: int) -> str:

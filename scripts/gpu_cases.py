@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Prove architectures on a machine with a GPU and without llama.cpp: tiny models, and the logits that it gave elsewhere.
+"""Prove architectures on a machine with a GPU and no llama.cpp: tiny models, and the logits that it gave elsewhere.
 
 usage: python scripts/gpu_cases.py write DIR CASE ...     where llama.cpp is: models and logits
        python scripts/gpu_cases.py check DIR              where the GPU is: every model there, on CUDA
 
 CASE is a name of tests/support/arch_cases, such as "qwen35: usual". Each model is converted with --ep cuda (float16 and
-bfloat16, where that can be) and for any runtime (float32), and run as a prompt at once, in two passes, and as a pass and
-single tokens, which a CUDA graph replays; then again. The numbers are root mean squares of the difference,
-in deviations of llama.cpp's logits: about 0.001 in float16, 0.01 in bfloat16; above 0.02 and 0.1 it fails.
+bfloat16, where that can be) and for any runtime (float32), and run as a prompt at once, in two passes, as a pass and
+single tokens, which a CUDA graph replays; then again. The numbers are root mean squares of the difference, in
+deviations of llama.cpp's logits: about 0.001 in float16, 0.01 in bfloat16; above 0.02 and 0.1 it fails.
 """
 
 import sys

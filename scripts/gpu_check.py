@@ -29,7 +29,7 @@ def cpu_nodes(folder: Path) -> list[str]:
 
     from converters.folder.manifest import read_manifest
 
-    model = folder / "model.onnx"
+    model = folder / read_manifest(folder).graph
     options = ort.SessionOptions()
     options.enable_profiling = True
     options.profile_file_prefix = str(folder / "profile")
@@ -61,7 +61,7 @@ class Bench:
         provider = ("CUDAExecutionProvider", {"enable_cuda_graph": "1" if graph else "0"})
         start = time.perf_counter()
         manifest = read_manifest(folder)
-        data = patched(folder, last_of=manifest.hidden)  # as a server asks for them
+        data = patched(folder / manifest.graph, last_of=manifest.hidden)  # as a server asks for them
         self.session = ort.InferenceSession(data, options, providers=[provider, "CPUExecutionProvider"])
         self.load_seconds = time.perf_counter() - start
         self.caches = {

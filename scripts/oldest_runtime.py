@@ -143,6 +143,7 @@ def main() -> int:
         answers(given.files, given.answers)
         return 0
     from converters.target import TARGETS
+    from converters.version import numbers_of
 
     ways, broken = given.ways.split(","), False
     with tempfile.TemporaryDirectory() as made:
@@ -168,7 +169,7 @@ def main() -> int:
                 text, why = cell(found, newest, folders[way])
                 cells.append(text)
                 reasons += [f"{version} {way}: {reason}: {', '.join(names)}" for reason, names in why.items()]
-                promised = tuple(map(int, version.split("."))) >= TARGETS[way.partition(":")[0]].oldest_runtime
+                promised = numbers_of(version) >= numbers_of(TARGETS[way.partition(":")[0]].oldest_runtime)
                 broken |= promised and bool(why)
             print(f"| {version} | {' | '.join(cells)} |", flush=True)
     print("\n".join(reasons))

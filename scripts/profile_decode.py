@@ -34,9 +34,9 @@ def profile(folder: Path, ep: str, threads: int, depth: int, steps: int) -> list
     options.enable_profiling = True
     with tempfile.TemporaryDirectory() as name:
         options.profile_file_prefix = f"{name}/profile"
-        session = ort.InferenceSession(str(folder / "model.onnx"), options, providers=[target.provider])
-        states = read_manifest(folder).states
-        decoding = Decoding(session, states, depth + steps, target.device, last_logits=False)
+        manifest = read_manifest(folder)
+        session = ort.InferenceSession(str(folder / manifest.graph), options, providers=[target.provider])
+        decoding = Decoding(session, manifest.states, depth + steps, target.device, last_logits=False)
         decoding.run([1] * depth)
         for _ in range(steps):
             decoding.run([1])

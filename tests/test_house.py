@@ -15,13 +15,14 @@ MOST_LINES, LEAST_LINES, MOST_OF_A_FUNCTION = 300, 20, 60
 # Folders with a file for each type or architecture, however short.
 ONE_EACH = ("repack/types", "converters/archs")
 # Tables of what stands beside them, which nothing beside them may import; and what must be cheap to import.
-FRAGMENTS = {"converters/sources/open.py", "converters/weights/formats.py", "converters/version.py"}
+FRAGMENTS = {"converters/sources/open.py", "converters/weights/formats.py"}
 
 # Folders and modules of converters/, each below those that may import it; the longest name that fits counts.
 LEVELS = (
-    "checked", "version", "spec", "target", "folder.source_file", "folder.metadata", "graph.states", "weights.records",
-    "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights", "sources.source",
-    "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
+    "checked", "version", "spec", "target", "folder.seal", "folder.source_file", "folder.metadata", "folder.layout",
+    "graph.states",
+    "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
+    "sources.source", "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
 )  # fmt: skip
 
 # Folders whose README says what is there and how to add to it, with the table that the code prints.

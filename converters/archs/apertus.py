@@ -6,14 +6,18 @@ import numpy as np
 
 from converters.archs.common import attention, decoder, head_dim, layer_count, mlp, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import HeadNorm, Mlp, ModelSpec, Xielu
 from repack.errors import MobiusError
 
+# Unless it is told so, the class stretches positions.
+HF = HuggingFace("apertus", "ApertusForCausalLM", scalings=("default", "linear", "yarn", "longrope"))
 
-@architecture("apertus", "Apertus")
+
+@architecture("apertus", "Apertus", HF)
 def apertus(h: Hparams) -> ModelSpec:
     """An RMS norm on each head of q and k, split-half rotary pairs with frequency factors."""
     mixer = attention(h, rope(h, head_dim(h), freqs=True, long_factors=True), qk_norm=HeadNorm())

@@ -1,7 +1,10 @@
 """EXAONE 3 (Llama with split-half rotary pairs) and EXAONE 4 (norms behind the blocks, local layers at 32B)."""
 
+from collections.abc import Container
+
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.layers import POST_NORM, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -10,16 +13,31 @@ from converters.spec import Attention, HeadNorm, ModelSpec
 LOCAL_LAYERS = 64  # 32B: the one size with local layers, whatever keys others have
 WINDOW = 4096  # unless the file says otherwise
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
+HF = HuggingFace(
+    "exaone",
+    "LlamaForCausalLM",
+    {
+        "num_hidden_layers": "num_layers",
+        "rms_norm_eps": "layer_norm_epsilon",
+        "hidden_act": "activation_function",
+    },
+    optimum=None,
+)
 
 
-@architecture("exaone", "EXAONE 3, EXAONE 3.5")
+def hugging_face4(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """With its windows; where there are some, layers without one have no positions there either."""
+    return HuggingFace("exaone4", "Exaone4ForCausalLM", values=windows(spec), transformers_js=False)
+
+
+@architecture("exaone", "EXAONE 3, EXAONE 3.5", HF)
 def exaone(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms, split-half rotary pairs, Llama 3.1 frequency factors."""
     mixer = attention(h, rope(h, head_dim(h), freqs=True))
     return decoder(h, stack(h, mixer, gated_mlp(h)), rms_norm(h))
 
 
-@architecture("exaone4", "EXAONE 4")
+@architecture("exaone4", "EXAONE 4", hugging_face4)
 def exaone4(h: Hparams) -> ModelSpec:
     """NormNames behind the blocks only, q/k norms; where there are local layers, global ones are NoPE."""
     h.ignore("rope.freq_base_swa")

@@ -1,11 +1,12 @@
 """Gemma 1 and 2: GELU-gated, embeddings times sqrt(hidden), norms that hold 1 + w, always a tied head."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 from typing import Any
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace, softcaps, windows
 from converters.archs.layers import PRE_NORM, SANDWICH, NormNames, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -16,14 +17,25 @@ WINDOW, ATTENTION_SOFTCAP, FINAL_SOFTCAP = 4096, 50.0, 30.0  # of the published 
 LAYERS_27B = 46  # the one size that scales attention by hidden / heads
 
 
-@architecture("gemma", "Gemma 1, CodeGemma")
+@architecture("gemma", "Gemma 1, CodeGemma", HuggingFace("gemma", "GemmaForCausalLM", optimum=("kv_heads", "head_dim")))
 def gemma(h: Hparams) -> ModelSpec:
     """Pre-norms, full attention; a head may be wider than hidden / heads."""
     h.ignore("attn_logit_softcapping", "final_logit_softcapping")
     return _gemma(h, attention(h, rope(h, head_dim(h), partial=True)), PRE_NORM)
 
 
-@architecture("gemma2", "Gemma 2")
+def sandwich(spec: ModelSpec) -> dict[str, Any]:
+    """What the classes of Gemma 2 and 3 have in common: the attention scale is 1 / sqrt(query_pre_attn_scalar)."""
+    scale = spec.attention.scale if spec.attention else 1.0
+    return {"query_pre_attn_scalar": round(scale**-2), **softcaps(spec), **windows(spec)}
+
+
+def hugging_face2(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """Windows, softcaps, the attention scale."""
+    return HuggingFace("gemma2", "Gemma2ForCausalLM", {"hidden_act": "hidden_activation"}, sandwich(spec))
+
+
+@architecture("gemma2", "Gemma 2", hugging_face2)
 def gemma2(h: Hparams) -> ModelSpec:
     """Sandwich norms, softcaps on attention and logits, local and global layers in turn."""
     global_rope = rope(h, head_dim(h), partial=True)

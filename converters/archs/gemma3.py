@@ -1,9 +1,12 @@
 """Gemma 3: sandwich norms, q/k norms, five local layers to each global one."""
 
+from collections.abc import Container
 from dataclasses import replace
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
+from converters.archs.gemma import sandwich
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import SANDWICH, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -15,7 +18,20 @@ LOCAL_THETA = 10000.0  # rotary base of local layers, unless the file says other
 LAYERS_27B = 62  # the one size that scales attention by hidden / heads
 
 
-@architecture("gemma3", "Gemma 3, text")
+def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """As Gemma 2; local layers have a rotary base of their own."""
+    names = {"hidden_act": "hidden_activation"}
+    return HuggingFace(
+        "gemma3_text",
+        "Gemma3ForCausalLM",
+        names,
+        sandwich(spec),
+        rope_by_layer_type=True,
+        optimum=("kv_heads", "head_dim"),
+    )
+
+
+@architecture("gemma3", "Gemma 3, text", hugging_face)
 def gemma3(h: Hparams) -> ModelSpec:
     """GELU-gated; embeddings times sqrt(hidden); norms hold 1 + w already."""
     hidden, window = h.positive("embedding_length"), h.integer("attention.sliding_window", 0)

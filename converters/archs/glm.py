@@ -1,9 +1,12 @@
 """ChatGLM and GLM-4: partial rotary embedding, gate and up in one tensor."""
 
+from collections.abc import Container
+
 import numpy as np
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import PRE_NORM, SANDWICH, NormNames, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -11,13 +14,27 @@ from converters.spec import ModelSpec
 from repack.errors import MobiusError
 
 
-@architecture("chatglm", "ChatGLM 3, GLM-4-9B, GLM-Edge")
+@architecture(
+    "chatglm",
+    "ChatGLM 3, GLM-4-9B, GLM-Edge",
+    HuggingFace("glm", "GlmForCausalLM", partial=True, optimum=("kv_heads",)),
+)
 def chatglm(h: Hparams) -> ModelSpec:
     """Pre-norms, interleaved rotary pairs."""
     return _glm(h, PRE_NORM, interleaved=True, genai_type="chatglm")
 
 
-@architecture("glm4", "GLM-4-0414, GLM-Z1, GLM-OCR text")
+def hugging_face4(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None:
+    """The class turns neighbouring channels: that of images' text models is not there."""
+    turned = spec.attention.rope if spec.attention else None
+    return (
+        HuggingFace("glm4", "Glm4ForCausalLM", partial=True, transformers_js=False)
+        if turned and turned.interleaved
+        else None
+    )
+
+
+@architecture("glm4", "GLM-4-0414, GLM-Z1, GLM-OCR text", hugging_face4)
 def glm4(h: Hparams) -> ModelSpec:
     """Sandwich norms; rotary pairs are interleaved unless the file divides them in sections, for images."""
     return _glm(h, SANDWICH, interleaved=not _sectioned(h))

@@ -4,13 +4,14 @@ from typing import Any
 
 from converters.archs.common import decoder, layer_norm, mlp
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import GPT2_NAMES, HuggingFace
 from converters.archs.layers import stack
 from converters.archs.nope import nope
 from converters.archs.registry import architecture
 from converters.spec import Attention, ModelSpec
 
 
-@architecture("gpt2", "GPT-2")
+@architecture("gpt2", "GPT-2", HuggingFace("gpt2", "GPT2LMHeadModel", GPT2_NAMES))
 def gpt2(h: Hparams) -> ModelSpec:
     """Learned positions, no rotary embedding."""
     return gpt2_like(h, nope(h), learned_positions=True)

@@ -1,9 +1,10 @@
 """Granite: as Llama, with multipliers of embeddings, of what each block adds, and of logits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import stack
 from converters.archs.recurrent import mamba2_mixer, without_heads
 from converters.archs.registry import architecture
@@ -19,7 +20,21 @@ FOREIGN_KEYS = (
 )
 
 
-@architecture("granite", "Granite 3, Granite 4 dense")
+def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None:
+    """All multipliers; the class has no models without positions."""
+    mixer = spec.attention
+    if mixer is None or mixer.rope is None:
+        return None
+    values = {
+        "embedding_multiplier": spec.embedding_scale,
+        "residual_multiplier": spec.layers[0].blocks[0].scale,
+        "attention_multiplier": mixer.scale,
+        "logits_scaling": 1 / spec.logit_scale,
+    }
+    return HuggingFace("granite", "GraniteForCausalLM", values=values, optimum=("kv_heads",))
+
+
+@architecture("granite", "Granite 3, Granite 4 dense", hugging_face)
 def granite(h: Hparams) -> ModelSpec:
     """All multipliers from the file, the attention scale too; rope.scaling.finetuned switches positions off."""
     h.ignore(*FOREIGN_KEYS)

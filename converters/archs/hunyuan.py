@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -11,7 +12,7 @@ from converters.spec import HeadNorm, ModelSpec, Rope
 from repack.errors import MobiusError
 
 
-@architecture("hunyuan-dense", "Hunyuan 0.5B to 7B")
+@architecture("hunyuan-dense", "Hunyuan 0.5B to 7B", HuggingFace("hunyuan_v1_dense", "HunYuanDenseV1ForCausalLM"))
 def hunyuan(h: Hparams) -> ModelSpec:
     """Split-half rotary pairs, whose base rope.scaling.alpha may stretch."""
     h.ignore("rope.dimension_sections")

@@ -1,7 +1,10 @@
 """MiniCPM 3: multi-head latent attention, and MiniCPM's multipliers."""
 
+from collections.abc import Container
+
 from converters.archs.common import decoder, gated_mlp, head_dim, layer_count, rms_norm, value_dim
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -12,7 +15,26 @@ from repack.errors import MobiusError
 EMBEDDING_SCALE, DEPTH_SCALE, BASE_WIDTH = 12.0, 1.4, 256.0
 
 
-@architecture("minicpm3", "MiniCPM 3")
+def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """Ranks, the parts of a head, and the multipliers; what the class calls head_dim follows from them."""
+    mixer = spec.attention
+    assert isinstance(mixer, LatentAttention)
+    values = {
+        "q_lora_rank": mixer.q_rank,
+        "kv_lora_rank": mixer.kv_rank,
+        "qk_nope_head_dim": mixer.nope_dim,
+        "qk_rope_head_dim": mixer.rope.dim,
+        "v_head_dim": mixer.value_dim,
+        "scale_emb": EMBEDDING_SCALE,
+        "scale_depth": DEPTH_SCALE,
+        "dim_model_base": int(BASE_WIDTH),
+    }
+    return HuggingFace(
+        "minicpm3", "MiniCPM3ForCausalLM", {"head_dim": None}, values, optimum=None, transformers_js=False
+    )
+
+
+@architecture("minicpm3", "MiniCPM 3", hugging_face)
 def minicpm3(h: Hparams) -> ModelSpec:
     """Low-rank q and kv with norms in between; the last channels of a head turn, and one turned key serves all."""
     h.ignore("embedding_scale", "residual_scale", "logit_scale")

@@ -1,5 +1,6 @@
 """OLMo 1 (layer norms without weights) and OLMo 2 and 3 (norms behind the blocks only)."""
 
+from collections.abc import Container
 from dataclasses import replace
 
 from converters.archs.common import (
@@ -13,6 +14,7 @@ from converters.archs.common import (
     rms_norm,
 )
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.layers import POST_NORM, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
@@ -21,7 +23,21 @@ from converters.spec import Attention, HeadNorm, ModelSpec
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 
 
-@architecture("olmo", "OLMo 1")
+def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """With the bound of q, k and v."""
+    clip = spec.attention.clip if isinstance(spec.attention, Attention) else 0.0
+    return HuggingFace("olmo", "OlmoForCausalLM", values={"clip_qkv": clip or None}, scalings=())
+
+
+def hugging_face2(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """OLMo 3 is the one with windows."""
+    seen = windows(spec)
+    if seen["sliding_window"] is None:
+        return HuggingFace("olmo2", "Olmo2ForCausalLM", scalings=())
+    return HuggingFace("olmo3", "Olmo3ForCausalLM", values=seen, rope_by_layer_type=True)
+
+
+@architecture("olmo", "OLMo 1", hugging_face)
 def olmo(h: Hparams) -> ModelSpec:
     """No norm has weights; q, k and v may be clipped; interleaved rotary pairs."""
     clip = max(0.0, h.number("attention.clamp_kqv", 0.0))
@@ -29,7 +45,7 @@ def olmo(h: Hparams) -> ModelSpec:
     return decoder(h, stack(h, mixer, gated_mlp(h)), replace(layer_norm(h), weights=False), genai_type="olmo")
 
 
-@architecture("olmo2", "OLMo 2, OLMo 3")
+@architecture("olmo2", "OLMo 2, OLMo 3", hugging_face2)
 def olmo2(h: Hparams) -> ModelSpec:
     """q and k are normed over all heads together; local layers' positions are never stretched."""
     h.ignore("rope.freq_base_swa")

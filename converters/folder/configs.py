@@ -1,4 +1,4 @@
-"""`genai_config.json`, `config.json` and `generation_config.json` of a model folder.
+"""`genai_config.json` and `generation_config.json` of a model folder.
 
 onnxruntime-genai 0.18 refuses unknown keys inside `model` and `search`, reads no defaults for the keys written
 here, and allocates the cache for `search.max_length` at once.
@@ -21,9 +21,9 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "type": spec.genai_type,
         "context_length": plan.context_length,
         "vocab_size": spec.vocab,
-        **_token_ids(tokens),
+        **token_ids(tokens),
         "decoder": {
-            "filename": "model.onnx",
+            "filename": plan.files.model,
             "session_options": {
                 "log_id": "onnxruntime-genai",
                 "provider_options": list(plan.target.provider_options),
@@ -65,29 +65,6 @@ def _layer_types(states: Sequence[State]) -> dict[str, list[str]]:
     return {"layer_types": [names.get(frozenset(kept[index]), "full_attention") for index in sorted(kept)]}
 
 
-def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
-    """`config.json` for tools that look for one; numbers under Hugging Face's names."""
-    spec, heads = plan.spec, _head_numbers(plan)
-    rope = spec.attention.rope if spec.attention else None
-    return {
-        "model_type": spec.genai_type,
-        "hidden_size": spec.hidden,
-        "intermediate_size": spec.mlp.width if spec.mlp else None,
-        "num_hidden_layers": len(spec.layers),
-        "num_attention_heads": heads.heads,
-        "num_key_value_heads": heads.kv_heads,
-        "head_dim": heads.size,
-        "vocab_size": spec.vocab,
-        "max_position_embeddings": plan.context_length,
-        "rms_norm_eps" if spec.norm.kind == "rms" else "layer_norm_eps": spec.norm.epsilon,
-        "rope_theta": rope.theta if rope else None,
-        "tie_word_embeddings": spec.tied_head,
-        "use_cache": True,
-        **_token_ids(tokens),
-        "transformers.js_config": {"use_external_data_format": True},
-    }
-
-
 class _Heads(NamedTuple):
     """Query heads, key/value heads, and channels of a head as they are stored."""
 
@@ -108,10 +85,11 @@ def _head_numbers(plan: Plan) -> _Heads:
 def generation_config(tokens: TokenizerFiles) -> dict[str, Any]:
     """`generation_config.json`: greedy, with every id that ends a turn, and those that must never be generated."""
     suppressed = {"suppress_tokens": list(tokens.suppress_token_ids)} if tokens.suppress_token_ids else {}
-    return {"do_sample": False, **_token_ids(tokens), **suppressed}
+    return {"do_sample": False, **token_ids(tokens), **suppressed}
 
 
-def _token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
+def token_ids(tokens: TokenizerFiles) -> dict[str, Any]:
+    """The ids that there are; padding is what ends a text where the model has no token for it."""
     stops = list(tokens.eos_token_ids)
     found = {
         "bos_token_id": tokens.bos_token_id,

@@ -9,12 +9,14 @@ from typing import Any, Self, TypeVar
 
 from converters.checked import each, typed
 from converters.folder.metadata import plain_metadata, restored_metadata
-from converters.folder.source_file import SourceFile
+from converters.folder.seal import CARD
+from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.graph.states import State
 from converters.weights.records import TensorRecord
 from repack.errors import InputError
 
 MANIFEST = "mobius.json"
+GRAPH = ".onnx"  # how the one file that is a graph ends
 FORMAT = 2  # one more with every change that an older or newer mobius would read wrongly
 _STATE_TYPES = {"float32": 4, "float16": 2, "bfloat16": 2}  # bytes of a number
 T = TypeVar("T")
@@ -128,6 +130,11 @@ class Manifest:
     files: Mapping[str, int]
 
     @property
+    def graph(self) -> str:
+        """Path of the graph inside the folder."""
+        return next(name for name in self.files if name.endswith(GRAPH))
+
+    @property
     def architecture(self) -> str:
         """llama.cpp's name of the architecture."""
         return str(self.spec["architecture"])
@@ -157,8 +164,8 @@ class Manifest:
         """What the states of one sequence hold after so many tokens."""
         return sum(math.prod(state.sizes(positions)) * _STATE_TYPES[state.dtype] for state in self.states)
 
-    def require_source(self, paths: Sequence[Path]) -> None:
-        """Refuse anything but the parts of the file that was converted.
+    def require_source(self, paths: Sequence[Path], on_bytes: OnBytes = ignored) -> None:
+        """Refuse anything but the parts of the file that was converted, which are read as a whole.
 
         Raises:
             MobiusError: another file, or another number of parts.
@@ -166,7 +173,7 @@ class Manifest:
         if len(paths) != len(self.source):
             raise self.source[0].refusal(str(paths[0]))
         for path, known in zip(paths, self.source, strict=True):
-            known.require(path)
+            known.require(path, on_bytes)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -199,7 +206,7 @@ class Manifest:
             hidden=_part(data, "hidden", lambda name: typed(name, str)),
             warnings=_part(data, "warnings", lambda values: each(values, str)),
             tensors=_part(data, "tensors", _every(TensorRecord.from_dict)),
-            files=_part(data, "files", lambda sizes: {name: typed(size, int) for name, size in sizes.items()}),
+            files=_part(data, "files", _files),
         )
         if not found.source:
             raise ValueError("source: no file is named")
@@ -211,7 +218,7 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises:
         InputError: the folder is missing, was not written by mobius or by one that this one does not understand,
-            is damaged, or lost a file.
+            is damaged, or lost a file; README.md may be another one.
     """
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder", "give the folder that `mobius convert` wrote")
@@ -228,6 +235,8 @@ def read_manifest(folder: Path) -> Manifest:
     except ValueError as error:
         raise _unreadable(path, error) from error
     for name, size in manifest.files.items():
+        if name == CARD:  # people may change it, or take it away
+            continue
         found = (folder / name).stat().st_size if (folder / name).is_file() else -1
         if found != size:
             state = "is missing" if found < 0 else f"has {found} bytes instead of {size}"
@@ -273,6 +282,13 @@ def _state(entry: Any) -> State:
     if state.dtype not in _STATE_TYPES:
         raise ValueError(f"dtype {state.dtype!r:.40} is not one of: {', '.join(_STATE_TYPES)}")
     return state
+
+
+def _files(entry: Any) -> dict[str, int]:
+    sizes = {name: typed(size, int) for name, size in typed(entry, dict).items()}
+    if len(graphs := [name for name in sizes if name.endswith(GRAPH)]) != 1:
+        raise ValueError(f"{len(graphs)} graphs where one is expected")
+    return sizes
 
 
 def _spec(entry: Any) -> dict[str, Any]:

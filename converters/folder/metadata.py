@@ -7,12 +7,19 @@ import numpy as np
 
 # The tokenizer has files of its own; the others tell how the file was cut and made.
 LEFT_OUT = ("general.", "quantize.", "split.", "tokenizer.")
-KEPT = ("general.architecture", "general.author", "general.license", "general.name")
+KEPT = ("general.architecture", "general.author", "general.license", "general.name", "general.license.name",
+        "general.license.link")  # fmt: skip
+SAMPLING = "general.sampling."
+KEPT_GROUPS = ("general.base_model.", SAMPLING)
 
 
 def kept_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What describes the model, in the order of the file."""
-    return {key: metadata[key] for key in metadata if key in KEPT or not key.startswith(LEFT_OUT)}
+    return {key: metadata[key] for key in metadata if _is_kept(key)}
+
+
+def _is_kept(key: str) -> bool:
+    return key in KEPT or key.startswith(KEPT_GROUPS) or not key.startswith(LEFT_OUT)
 
 
 def plain_metadata(kept: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,16 +10,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from converters.folder.layout import every_graph_file
 from converters.folder.manifest import FORMAT, MANIFEST
-from converters.graph.graph import DATA, MODEL
+from converters.folder.seal import CARD, is_sealed
 from repack.errors import InputError, MobiusError
 
-OnTensor = Callable[[str, int], None]  # name of a stored weight, bytes
+OnTensor = Callable[[str, int], None]  # name of the weight that is written next, bytes written since the last call
 SPARE_BYTES = 16 << 20  # for everything but the weights when free space is checked
 # What a conversion can write: the names that may be lost with a folder whose own list cannot be read.
-WRITTEN = frozenset({
-    MODEL, DATA, MANIFEST, "genai_config.json", "config.json", "generation_config.json", "tokenizer.json",
-    "tokenizer_config.json", "chat_template.jinja",
+WRITTEN = every_graph_file() | frozenset({
+    MANIFEST, "genai_config.json", "config.json", "generation_config.json", "tokenizer.json",
+    "tokenizer_config.json", "chat_template.jinja", CARD,
 })  # fmt: skip
 WRITTEN_TEMPLATES = "additional_chat_templates"  # a folder, where transformers looks for templates by name
 
@@ -95,6 +96,11 @@ def _check_contents(folder: Path, sources: Sequence[Path]) -> None:
                     f"{source} is in {folder}, which would be replaced",
                     "choose another folder with -o, or move the file",
                 )
+    if CARD in names and not is_sealed(folder / CARD):
+        raise InputError(
+            f"{folder} cannot be replaced: {CARD} in it is not as mobius wrote it",
+            "move it elsewhere, or choose another folder with -o",
+        )
     ours = _names_written(folder)
     foreign = [name for name in names if not (name in ours if ours else _is_a_name_of_ours(name))]
     if foreign:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-MODEL, DATA = "model.onnx", "model.onnx_data"  # the files of a written graph
 MICROSOFT = "com.microsoft"
 # Names of ONNX types used here: bits per element, and the TensorProto number that Cast takes.
 DTYPES: dict[str, tuple[int, int]] = {

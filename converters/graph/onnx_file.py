@@ -1,15 +1,16 @@
-"""Writes a finished graph as model.onnx with external data, reading each weight when its turn comes."""
+"""Writes a finished graph as an ONNX file with external data, reading each weight when its turn comes."""
 
 from pathlib import Path
 
 import numpy as np
 import onnx_ir as ir
 
+from converters.folder.layout import FLAT, GraphFiles
 from converters.folder.writer import OnTensor
-from converters.graph.graph import DATA, DTYPES, MODEL, Body, Graph, Node, Value
+from converters.graph.graph import DTYPES, Body, Graph, Node, Value
 
 IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
-EMBEDDED_BYTES = 1024  # initializers up to this size stay in model.onnx, where shape inference can read them
+EMBEDDED_BYTES = 1024  # initializers up to this size stay in the graph's file, where shape inference can read them
 
 
 def write_graph(
@@ -18,10 +19,12 @@ def write_graph(
     metadata: dict[str, str],
     producer: tuple[str, str],
     on_tensor: OnTensor | None = None,
+    files: GraphFiles = FLAT,
 ) -> None:
-    """Write model.onnx and model.onnx_data into an existing folder.
+    """Write the graph and its external data into an existing folder, under the names of `files`.
 
-    `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on.
+    `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on. `on_tensor` is
+    called before each of them and at the end: its bytes are those of all initializers together.
     """
     model = ir.Model(
         _graph(graph),
@@ -31,14 +34,23 @@ def write_graph(
         metadata_props=metadata,
     )
 
-    def callback(tensor: ir.TensorProtocol, _info: object) -> None:
-        if on_tensor is not None:
-            on_tensor(tensor.name or "", tensor.nbytes)
+    sizes = [value.nbytes for value in graph.initializers.values()]
+    written = sum(size for size in sizes if size <= EMBEDDED_BYTES)
 
+    def callback(tensor: ir.TensorProtocol, _info: object) -> None:
+        nonlocal written
+        if on_tensor is not None:
+            on_tensor(tensor.name or "", written)
+        written = tensor.nbytes
+
+    path, data = folder / files.model, Path(files.data).name
+    path.parent.mkdir(exist_ok=True)
     try:
-        ir.save(model, folder / MODEL, external_data=DATA, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
+        ir.save(model, path, external_data=data, size_threshold_bytes=EMBEDDED_BYTES, callback=callback)
     except ir.serde.SerdeError as error:  # onnx_ir's wrapping of what an embedded weight raised
         raise _innermost(error) from error
+    if on_tensor is not None:
+        on_tensor("", written)
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -9,10 +9,12 @@ from converters.graph.graph import MICROSOFT, Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.target import Target
+from repack.errors import MobiusError
 
 HEAD_DIM_STEP = 8  # channels of a head are a multiple of this
 ROPE_STEP = 16  # it turns multiples of so many channels only
 NORM_INPUTS_BEHIND = 5  # inputs of the operator between the rotary tables and the norms' weights
+UNPADDED = ("bfloat16",)  # types of which no provider has a kernel of Pad
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
 
@@ -81,6 +83,7 @@ class GroupQueryAttention:
         g, dim = c.graph, stored_dim(heads)
         if not self.takes_packed(heads):
             assert k is not None and v is not None
+            _check_widening(c.target, heads, dim)
             q, k, v = _widened(c, q, k, v, heads, dim, inputs)
         lengths = inputs.sequence_lengths
         if c.target.checks_indices:
@@ -142,6 +145,17 @@ def stored_dim(heads: Heads) -> int:
         return wanted
     step = 2 * HEAD_DIM_STEP
     return -(-wanted // step) * step
+
+
+def _check_widening(target: Target, heads: Heads, dim: int) -> None:
+    """Refuse where no zeros can be put behind the channels."""
+    if target.dtype in UNPADDED:
+        what = "ALiBi" if heads.max_alibi_bias else f"heads of {heads.dim} channels"
+        raise MobiusError(
+            f"--dtype {target.dtype} cannot be with {what} on {target.name}: heads are widened to {dim} channels, but"
+            f" ONNX Runtime has no {target.dtype} Pad",
+            f"use --dtype f16 with --ep {target.name}, or leave out --ep and --dtype",
+        )
 
 
 def _widened(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from converters.folder.source_file import SourceFile
+from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.weights.records import Rounding
 from repack.block_quantized import BlockMatrix
 
@@ -91,8 +91,12 @@ class Source(Protocol):
             MobiusError: they cannot be made.
         """
 
-    def provenance(self) -> list[SourceFile]:
-        """Name, hash and size of each file of the model."""
+    @property
+    def provenance_bytes(self) -> int:
+        """How many bytes `provenance` reads."""
+
+    def provenance(self, on_bytes: OnBytes = ignored) -> list[SourceFile]:
+        """Name, hash and size of each file of the model; tells of every piece that it has read."""
 
     def __enter__(self) -> Self:
         """Give the files back at the end of a `with`."""

@@ -9,13 +9,29 @@ from converters.tokenizer.export import TokenizerFiles
 
 TOKENIZER, CONFIG, TEMPLATE = "tokenizer.json", "tokenizer_config.json", "chat_template.jinja"
 NAMED_TEMPLATES = WRITTEN_TEMPLATES
+# What the folder's tokenizer_config.json has on top of the tokenizer's own keys.
+ADDED = ("model_input_names", "model_max_length", "padding_side", "chat_template")
 
 
-def write_tokenizer(folder: Path, tokens: TokenizerFiles) -> None:
-    """Write what the model has of a tokenizer and chat templates."""
+def write_tokenizer(folder: Path, tokens: TokenizerFiles, context_length: int, padding_side: str) -> None:
+    """Write what the model has of a tokenizer and chat templates.
+
+    Args:
+        folder: where to.
+        tokens: the files.
+        context_length: tokens that the model was converted for.
+        padding_side: "left" or "right", where its graph takes padding.
+    """
     if tokens.tokenizer_json is not None and tokens.tokenizer_config is not None:
         (folder / TOKENIZER).write_bytes(tokens.tokenizer_json)
-        write_json(folder / CONFIG, tokens.tokenizer_config)
+        # The template stands in its own file too: transformers.js knows none but this one, transformers reads that one.
+        template = {} if tokens.chat_template is None else {"chat_template": tokens.chat_template}
+        added = {
+            "model_input_names": ["input_ids", "attention_mask"],
+            "model_max_length": context_length,
+            "padding_side": padding_side,
+        }
+        write_json(folder / CONFIG, {**tokens.tokenizer_config, **added, **template})
     if tokens.chat_template is not None:
         _write(folder / TEMPLATE, tokens.chat_template)
     for name, text in tokens.named_templates.items():
@@ -40,7 +56,7 @@ def stored_tokenizer(folder: Path, ids: dict[str, Any]) -> TokenizerFiles:
     whole, config = folder / TOKENIZER, _text(folder / CONFIG)
     return TokenizerFiles(
         tokenizer_json=whole.read_bytes() if whole.exists() else None,
-        tokenizer_config=None if config is None else json.loads(config),
+        tokenizer_config=None if config is None else _without_added(json.loads(config)),
         chat_template=_text(folder / TEMPLATE),
         named_templates=named_templates(folder),
         bos_token_id=ids["bos_token_id"],
@@ -50,6 +66,10 @@ def stored_tokenizer(folder: Path, ids: dict[str, Any]) -> TokenizerFiles:
         add_bos=ids["add_bos"],
         warnings=tuple(ids["warnings"]),
     )
+
+
+def _without_added(config: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in ADDED}
 
 
 def named_templates(folder: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """What became of every tensor: filled while the graph is built and the weights are written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -138,3 +138,18 @@ def sum_roundings(records: Iterable[TensorRecord]) -> dict[str, Rounding]:
             total.subnormal += one.subnormal
             total.max_relative_error = max(total.max_relative_error, one.max_relative_error)
     return sums
+
+
+def rounding_lines(roundings: Mapping[str, Rounding]) -> list[str]:
+    """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
+    if not any(r.rounded for r in roundings.values()):
+        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
+    lines = []
+    for kind, r in roundings.items():
+        line = f"{kind}s: exact"
+        if r.rounded:
+            line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
+        if r.flushed_to_zero or r.subnormal:
+            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
+        lines.append(line)
+    return lines

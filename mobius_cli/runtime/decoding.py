@@ -53,28 +53,34 @@ class Decoding:
 
     def mark(self) -> None:
         """Remember what the states without positions are now, so that `rewind` can come back to here."""
-        self._marks[self.past] = self._unplaced()
+        self._marks = {0: self._marks[0], self.past: self._unplaced()}
+
+    def reachable(self, length: int) -> int:
+        """The most tokens, up to `length`, that `rewind` can keep: where some state has no positions, as marked."""
+        if not self._marks[0] or length == self.past:
+            return length
+        return max(place for place in self._marks if place <= length)
 
     def rewind(self, length: int) -> None:
         """Keep the first `length` tokens only; of buffers in place, what is behind them is never read again.
 
         Raises:
-            MobiusError: the model carries a state without positions, and this place was not marked.
+            MobiusError: the model carries a state without positions, and this place is neither the start nor the last
+                one that was marked.
             ValueError: there are not so many tokens.
         """
         if not 0 <= length <= self.past:
             raise ValueError(f"cannot rewind from {self.past} tokens to {length}")
         if length == self.past:
             return
-        self._marks = {place: kept for place, kept in self._marks.items() if place <= length}
-        marked = any(state.position_axis is None for state in self._states)
-        if marked and length not in self._marks:
+        if length != self.reachable(length):
             raise MobiusError("cannot go back in a text: the model has states without positions", "start a new text")
         for state in self._carried:
             if state.position_axis is not None:
                 self._carried[state] = self._cut(state, self._carried[state], length)
-        if marked:
+        if self._marks[0]:
             self._put(self._marks[length])
+            self._marks = {place: kept for place, kept in self._marks.items() if place <= length}
         self.past = length
 
     def _unplaced(self) -> dict[State, Any]:

@@ -3,21 +3,20 @@
 from pathlib import Path
 from typing import Any
 
-from converters.graph.graph import MODEL
 from converters.weights.matmulnbits import set_accuracy_level
 
 
-def patched(folder: Path, *, accuracy_level: int | None = None, last_of: str | None = None) -> bytes:
-    """The graph of a folder, without its external data, as bytes.
+def patched(path: Path, *, accuracy_level: int | None = None, last_of: str | None = None) -> bytes:
+    """A graph, without its external data, as bytes.
 
     Args:
-        folder: the model folder.
+        path: the graph's file.
         accuracy_level: replaces that of every MatMulNBits node.
         last_of: the hidden states of which only the last position reaches the head: logits [batch, 1, vocabulary].
     """
     import onnx
 
-    model = onnx.load(str(folder / MODEL), load_external_data=False)
+    model = onnx.load(str(path), load_external_data=False)
     if accuracy_level is not None:
         set_accuracy_level(model, accuracy_level)
     if last_of is not None:

@@ -1,6 +1,6 @@
-"""A converted folder in ONNX Runtime: one pass over known tokens, or greedy decoding with an in-place cache."""
+"""A converted folder in ONNX Runtime: one pass over known tokens, or decoding with a cache."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +9,16 @@ import numpy.typing as npt
 import onnxruntime as ort
 
 from converters.folder.manifest import Manifest, read_manifest
-from converters.graph.graph import MODEL
 from converters.target import TARGETS, Target
+from converters.version import numbers_of
 from converters.weights.matmulnbits import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
+from mobius_cli.runtime.sampling import Pick, most_likely
+from mobius_cli.runtime.token_cache import CHUNK, TokenCache, never
 from repack.errors import InputError, MobiusError
 
 F32 = npt.NDArray[np.float32]
-CHUNK = 256  # tokens per pass: bounds the memory of logits, which are [tokens, vocabulary]
 
 
 class OnnxModel:
@@ -61,7 +62,8 @@ class OnnxModel:
         _check_heads(self.manifest, self._target)
         last_of = self.manifest.hidden if last_logits else None
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of}
-        self._session = _open(folder, self._target, threads, patch, replays=self.manifest.in_place)
+        graph = folder / self.manifest.graph
+        self._session = _open(graph, self._target, threads, patch, replays=self.manifest.in_place)
         self._sequences = 0
         self._last_logits = last_logits
 
@@ -74,29 +76,57 @@ class OnnxModel:
         return np.concatenate(rows)
 
     def greedy(self, ids: Sequence[int], limit: int) -> Iterator[int]:
-        """Up to `limit` tokens after `ids`, most likely first; ends after a stop id, which is yielded."""
+        """As `generate`, most likely first."""
+        return self.generate(ids, limit, most_likely)
+
+    def generate(
+        self,
+        ids: Sequence[int],
+        limit: int,
+        pick: Pick,
+        cache: TokenCache | None = None,
+        stopped: Callable[[], bool] = never,
+    ) -> Iterator[int]:
+        """Up to `limit` tokens after `ids`; ends after a stop id, which is yielded, or at the end of the context.
+
+        Args:
+            ids: the prompt.
+            limit: the most tokens to generate.
+            pick: chooses a token by its logits; those that must not be generated have -inf.
+            cache: has the tokens of an earlier text, and gets those of this one; it must have room for all.
+            stopped: whether to end before the next token.
+
+        Raises:
+            InputError: the prompt does not fit.
+            MobiusError: the model gives no logits to choose by.
+        """
         total = min(len(ids) + limit, self.context_length)
         if len(ids) >= self.context_length:
             raise InputError(
                 f"the prompt has {len(ids)} tokens, the model was converted for {self.context_length}",
                 "convert with a larger --context-length",
             )
-        decoding = self.start(total)
-        for start in range(0, len(ids), CHUNK):
-            row = decoding.run(ids[start : start + CHUNK])
+        cache = cache or self.cache(total)
+        row = cache.extend_to(ids, stopped)
         for position in range(len(ids), total):
-            token = self._best(row[-1])
+            if row is None or stopped():
+                return
+            token = pick(self._allowed(row))
             yield token
             if token in self.stop_ids or position == total - 1:
                 return
-            row = decoding.run([token])
+            row = cache.append([token])
 
-    def _best(self, logits: F32) -> int:
-        """The most likely of the tokens that may be generated."""
+    def _allowed(self, logits: F32) -> F32:
+        """Without the tokens that must not be generated."""
         if self._suppressed:
             logits = logits.copy()
             logits[self._suppressed] = -np.inf
-        return int(logits.argmax())
+        return logits
+
+    def cache(self, length: int) -> TokenCache:
+        """A new sequence with room for `length` positions, which can be kept from text to text."""
+        return TokenCache(self.start(length))
 
     def start(self, length: int) -> Decoding:
         """A new sequence with room for `length` positions."""
@@ -124,9 +154,9 @@ def _target(ep: str) -> Target:
 def _check_version(manifest: Manifest) -> None:
     """Older versions refuse the folder's operators, or compute them wrong without a word."""
     oldest = TARGETS[manifest.target.name].oldest_runtime
-    if tuple(int(part) for part in ort.__version__.split(".")[:3] if part.isdigit()) < oldest:
+    if numbers_of(ort.__version__) < numbers_of(oldest):
         raise MobiusError(
-            f"this is onnxruntime {ort.__version__}, and the folder needs {'.'.join(map(str, oldest))}",
+            f"this is onnxruntime {ort.__version__}, and the folder needs {oldest}",
             "pip install -U onnxruntime, or onnxruntime-gpu for GPUs",
         )
 
@@ -140,21 +170,21 @@ def _check_heads(manifest: Manifest, target: Target) -> None:
         )
 
 
-def _open(folder: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:
-    """A session; `replays`: its shapes stay, so that it may capture a CUDA graph."""
+def _open(path: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:
+    """A session on a graph's file; `replays`: its shapes stay, so that it may capture a CUDA graph."""
     options = ort.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
     level = target.accuracy_level if patch["accuracy_level"] is None else patch["accuracy_level"]
     options.add_session_config_entry(QDQ_LEVEL, str(level))
-    model: str | bytes = str(folder / MODEL)
-    if any(change is not None for change in patch.values()):
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
-        model = patched(folder, **patch)
+    model: str | bytes = str(path)
     try:
+        if any(change is not None for change in patch.values()):
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
+            model = patched(path, **patch)
         return ort.InferenceSession(
             model, options, providers=[(target.provider, dict(target.session_options) if replays else {})]
         )
-    except Exception as error:  # onnxruntime raises a dozen unrelated classes
+    except Exception as error:  # onnxruntime raises a dozen unrelated classes, and protobuf its own
         first = str(error).splitlines()[0][:200]
-        raise InputError(f"ONNX Runtime cannot load {folder / MODEL}: {first}", "convert the model again") from error
+        raise InputError(f"ONNX Runtime cannot load {path}: {first}", "convert the model again") from error

@@ -1,12 +1,13 @@
 """Text to token ids and back, from a model folder's own files or from a GGUF file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from converters.folder.manifest import read_manifest
 from converters.tokenizer.chat import render_chat
 from converters.tokenizer.export import TokenizerFiles
+from converters.tokenizer.probe import Message
 from converters.tokenizer.stored import stored_tokenizer
 from mobius_cli.runtime.token_bytes import TokenBytes
 from repack.errors import InputError
@@ -88,19 +89,24 @@ class TextCodec:
 
     def render_chat(self, prompt: str, system: str | None = None, variables: Mapping[str, Any] | None = None) -> str:
         """One user turn in the chat template, which must be there and may want `variables`."""
-        assert self.chat_template is not None
-        messages = [{"role": "system", "content": system}] if system is not None else []
-        messages.append({"role": "user", "content": prompt})
-        bos, eos = self._config.get("bos_token", ""), self._config.get("eos_token", "")
-        return render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos, variables=variables)
+        return self._render(first_messages(prompt, system), variables)
 
-    def encode_chat(
-        self, prompt: str, system: str | None = None, variables: Mapping[str, Any] | None = None
-    ) -> list[int]:
-        """Ids of one user turn in the chat template; what goes around every text is there once, as in llama.cpp."""
-        text = self.render_chat(prompt, system, variables)
+    def encode_chat(self, messages: Sequence[Message], variables: Mapping[str, Any] | None = None) -> list[int]:
+        """Ids of a conversation in the chat template; what goes around every text is there once, as in llama.cpp."""
+        text = self._render(messages, variables)
         if self._config.get("add_bos_token"):
             text = text.removeprefix(self._config.get("bos_token", ""))
         if self._config.get("add_eos_token"):
             text = text.removesuffix(self._config.get("eos_token", ""))
         return self.encode(text)
+
+    def _render(self, messages: Sequence[Message], variables: Mapping[str, Any] | None) -> str:
+        assert self.chat_template is not None
+        bos, eos = self._config.get("bos_token", ""), self._config.get("eos_token", "")
+        return render_chat(self.chat_template, messages, bos_token=bos, eos_token=eos, variables=variables)
+
+
+def first_messages(prompt: str, system: str | None) -> list[Message]:
+    """How a conversation begins."""
+    messages = [{"role": "system", "content": system}] if system is not None else []
+    return [*messages, {"role": "user", "content": prompt}]

@@ -12,6 +12,8 @@ from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
 from repack.errors import MobiusError
+from tests.support.any_arch import write_arch
+from tests.support.arch_cases import all_cases
 from tests.support.tiny import write_tiny
 
 
@@ -40,3 +42,21 @@ def test_numbers_are_rounded_once_and_counted(tmp_path: Path) -> None:
 def test_only_on_gpus(ep: str) -> None:
     with pytest.raises(MobiusError, match="--dtype bfloat16 cannot run on"):
         choose_target(ep, dtype="bf16")
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("bloom: usual", "ALiBi"), ("llama: heads of 60", "heads of 60 channels"), ("llama: heads of 72", "")],
+)
+def test_widened_heads_are_refused(tmp_path: Path, name: str, what: str) -> None:
+    """ONNX Runtime could not load the graph: it has no Pad of bfloat16. With float16 the same model is fine."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()[name])
+    with GgufFile.open(path) as source:
+        assert make_plan(source, choose_target("cuda")).graph.nodes
+        if not what:
+            nodes = make_plan(source, choose_target("cuda", dtype="bf16")).graph.nodes
+            assert "Pad" not in {node.op_type for node in nodes}
+            return
+        with pytest.raises(MobiusError, match=f"--dtype bfloat16 cannot be with {what} on cuda") as error:
+            make_plan(source, choose_target("cuda", dtype="bf16"))
+    assert error.value.hint == "use --dtype f16 with --ep cuda, or leave out --ep and --dtype"

@@ -7,7 +7,8 @@ import typer
 from typer.main import get_command
 
 from mobius_cli.app import app
-from mobius_cli.options import numbers, template_variables
+from mobius_cli.commands.run.options import template_variables
+from mobius_cli.options import numbers
 from tests.support.cli import mobius
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 
-from converters.graph.graph import MODEL
+from converters.folder.layout import FLAT
 from converters.graph.onnx_file import write_graph
 from converters.graph.states import State
 from converters.plan import Plan, make_plan
@@ -52,7 +52,7 @@ class TinySession:
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
         options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "0")  # of the target "onnx"
-        self.session = ort.InferenceSession(str(folder / MODEL), options, providers=["CPUExecutionProvider"])
+        self.session = ort.InferenceSession(str(folder / FLAT.model), options, providers=["CPUExecutionProvider"])
         self.states = states
 
     def logits(self, ids: list[int], steps: list[int] | None = None) -> F32:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from converters.folder.source_file import SourceFile
+from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.gguf.cursor import shown
 from converters.sources.gguf.header import GgufHeader, TensorInfo, read_header
 from converters.sources.gguf.metadata import GgufMetadata
@@ -126,9 +126,14 @@ class GgufFile:
 
         return export_tokenizer(self.metadata)
 
-    def provenance(self) -> list[SourceFile]:
+    @property
+    def provenance_bytes(self) -> int:
+        """Of all files: each is read once more."""
+        return self.size
+
+    def provenance(self, on_bytes: OnBytes = ignored) -> list[SourceFile]:
         """Name, hash and size of each file; reads them all."""
-        return [SourceFile.of(path) for path in self.shards]
+        return [SourceFile.of(path, on_bytes) for path in self.shards]
 
     def raw(self, name: str, order: Order = None) -> npt.NDArray[np.uint8]:
         """Return the bytes of a tensor as they stand in the file: uint8 [rows, bytes per row], read-only.

@@ -26,6 +26,15 @@ def split_number(header: GgufHeader, key: str) -> int | None:
     return value
 
 
+def part_names(name: str) -> list[str]:
+    """The names of all files of a split model, in order, given that of any one; only itself for another name."""
+    match = _SHARD_NAME.fullmatch(name)
+    if match is None or not 1 <= int(match["count"]) <= MAX_SHARDS:
+        return [name]
+    count = match["count"]
+    return [f"{match['prefix']}-{number:05}-of-{count}{match['suffix']}" for number in range(1, int(count) + 1)]
+
+
 def shard_paths(path: Path, header: GgufHeader) -> tuple[Path, ...]:
     """Return the paths of all files of the model, in order, given any one of them and its header.
 
@@ -49,10 +58,7 @@ def shard_paths(path: Path, header: GgufHeader) -> tuple[Path, ...]:
             f"{path}: the name says {int(match['count'])} files, but key 'split.count' says {count}",
             _ONE_DOWNLOAD,
         )
-    paths = tuple(
-        path.with_name(f"{match['prefix']}-{number:05}-of-{match['count']}{match['suffix']}")
-        for number in range(1, count + 1)
-    )
+    paths = tuple(path.with_name(name) for name in part_names(path.name))
     missing = [shard.name for shard in paths if not shard.exists()]
     if missing:
         raise InputError(

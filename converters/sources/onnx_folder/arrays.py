@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from converters.graph.graph import DATA, MODEL
+from converters.folder.layout import data_of
 from repack.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,19 +17,19 @@ _VIEWS = {"FLOAT": "<f4", "FLOAT16": "<f2", "BFLOAT16": "<u2", "UINT8": "u1", "I
 
 
 class FolderArrays:
-    """Arrays by name; what they hold is read when it is used."""
+    """Arrays of a graph by name; what they hold is read when it is used."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
         import onnx_ir as ir
 
-        self.folder = folder
+        self.path = path
         try:
-            model = ir.load(folder / MODEL)
+            model = ir.load(path)
         except Exception as error:  # whatever protobuf and onnx_ir find wrong
             raise self._damaged(f"cannot be read: {error}") from error
         self.properties = dict(model.metadata_props)
         self._found = {name: value.const_value for name, value in model.graph.initializers.items()}
-        data = folder / DATA
+        data = path.with_name(data_of(path.name))
         self._data = np.memmap(data, np.uint8, "r") if data.stat().st_size else np.empty(0, np.uint8)
 
     def __contains__(self, name: str) -> bool:
@@ -57,7 +57,7 @@ class FolderArrays:
         else:
             stored = np.frombuffer(tensor.tobytes(), np.uint8)
         if stored.size != tensor.nbytes:
-            raise self._damaged(f"names more of {name} than {DATA} has")
+            raise self._damaged(f"names more of {name} than {data_of(self.path.name)} has")
         values = stored.view(view)
         return values if tensor.dtype.name == "INT4" else values.reshape(self.shape(name))
 
@@ -68,4 +68,4 @@ class FolderArrays:
         return found
 
     def _damaged(self, what: str) -> InputError:
-        return InputError(f"{self.folder / MODEL} {what}", "convert the GGUF again with --force")
+        return InputError(f"{self.path} {what}", "convert the GGUF again with --force")

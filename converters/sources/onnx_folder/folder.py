@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.folder.manifest import Manifest, read_manifest
-from converters.folder.source_file import SourceFile
+from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.source import Order
 from converters.weights.formats import FORMATS
@@ -78,7 +78,7 @@ class OnnxFolder:
         """
         manifest = read_manifest(folder)
         _check_kind(folder, manifest)
-        arrays = FolderArrays(folder)
+        arrays = FolderArrays(folder / manifest.graph)
         if "converted_from" not in arrays.properties:
             raise InputError(f"{folder} does not say what it was made from", "convert the GGUF again")
         return cls(folder, manifest, arrays)
@@ -117,7 +117,12 @@ class OnnxFolder:
 
         return stored_tokenizer(self.folder, asdict(self._manifest.tokenizer))
 
-    def provenance(self) -> list[SourceFile]:
+    @property
+    def provenance_bytes(self) -> int:
+        """None: the folder remembers."""
+        return 0
+
+    def provenance(self, on_bytes: OnBytes = ignored) -> list[SourceFile]:
         """As the folder remembers them."""
         return list(self._manifest.source)
 

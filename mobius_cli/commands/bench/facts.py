@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from converters.folder.layout import data_of
 from converters.folder.manifest import Manifest
-from converters.graph.graph import DATA
 from converters.target import Target
 from converters.version import tool_version
 from mobius_cli.commands.bench.timed_test import PASS
@@ -27,7 +27,7 @@ def run_facts(folder: Path, manifest: Manifest, target: Target, threads: int, co
         "model_name": plain(name if isinstance(name, str) and name.strip() else folder.resolve().name),
         "model_filename": plain(str(folder)),
         "model_type": f"{manifest.architecture} {weights.most_common(1)[0][0]}",
-        "model_size": (folder / DATA).stat().st_size,
+        "model_size": manifest.files[data_of(manifest.graph)],
         "model_n_params": weights.total(),
         "backend": f"ORT {target.name}",
         "cpu_info": _processor(),

@@ -23,6 +23,9 @@ llama.cpp is llama-bench, if one is on the PATH or beside --llama-server: a proc
 Else it is llama-server with its own timings, in which its sampling counts, and which do not tell the speed of a prompt
 at a depth. For a GPU target it is asked to put all layers on the GPU, for a CPU target none.
 
+Activations are rounded to 8 bits on CPUs, by both engines, unless the folder was converted with --accuracy-level 0 or
+holds float weights; on GPUs they stay float.
+
 ttft is the time to first token: from the prompt's tokens to the logits of its last one. Peak memory is that of this
 whole process, without llama.cpp's; memory on the device is what nvidia-smi says after each test. Load time depends on
 whether the files are in the system's cache.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from converters.folder.license import License
 from converters.folder.writer import check_destination, files_in
-from converters.graph.graph import DATA, MODEL
-from converters.pipeline import Result, convert
+from converters.pipeline import Result, convert, work_bytes
 from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.folder import OnnxFolder
@@ -15,7 +15,8 @@ from converters.sources.open import open_source
 from converters.sources.source import Source
 from converters.target import Target
 from converters.tokenizer.stored import TOKENIZER
-from mobius_cli.output import BYTES, Output, megabytes, rounding_lines
+from converters.weights.records import rounding_lines
+from mobius_cli.output import BYTES, Output, megabytes
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint
 
@@ -28,6 +29,7 @@ class Request:
     context_length: int | None = None
     force: bool = False
     dry_run: bool = False
+    layout: str = "flat"
     next_step: bool = True
 
 
@@ -41,15 +43,15 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
     check_destination(destination, force, (model,) if model.is_file() else ())  # at once; below, with all of its parts
     with open_source(model) as source:
         check_destination(destination, force, _files_of(source, destination))
-        plan = make_plan(source, request.target, request.context_length)
+        plan = make_plan(source, request.target, request.context_length, request.layout)
         if request.dry_run:
             from mobius_cli.commands.convert.dry_run import show_plan
 
             return show_plan(plan, destination, output)
-        first = f"hashing {model.name}, making the tokenizer"
-        with output.progress("writing", plan.data_bytes, BYTES, before=first) as advance:
-            result = convert(plan, destination, force=force, on_tensor=lambda name, size: advance(size, name))
-        _summarize(result, output, plan.target.name, plan.target.storage)
+        with output.progress("", work_bytes(plan), BYTES) as advance:
+            result = convert(plan, destination, force=force, on_progress=lambda what, size: advance(size, what))
+        license = License.of(source.metadata)
+        _summarize(result, output, plan.target.name, plan.target.storage, license)
         if request.next_step:
             next_step = f"run {result.folder} -p 'Hello'" if TOKENIZER in result.files else f"bench {result.folder}"
             output.data(f"next: mobius {next_step}")
@@ -62,6 +64,7 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
             "ratio": round(sum(result.files.values()) / result.source_bytes, 4),
             "exact": result.exact,
             "roundings": {k: vars(r) for k, r in result.roundings.items()},
+            **license.as_dict(),
             "warnings": list(result.warnings),
         }
 
@@ -75,7 +78,7 @@ def _files_of(source: Source, destination: Path) -> Sequence[Path]:
     return files_in(source.folder)
 
 
-def _summarize(result: Result, output: Output, target: str, storage: str) -> None:
+def _summarize(result: Result, output: Output, target: str, storage: str, license: License) -> None:
     for warning in result.warnings:
         output.warning(warning)
     total = sum(result.files.values())
@@ -84,8 +87,10 @@ def _summarize(result: Result, output: Output, target: str, storage: str) -> Non
         f" {megabytes(result.source_bytes)} (target {target}, storage {storage})"
     )
     others = total - result.model_bytes
-    output.data(f"  {MODEL} + {DATA} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
+    graph = f"{result.graph.model} + {Path(result.graph.data).name}"
+    output.data(f"  {graph} {megabytes(result.model_bytes)}, tokenizer and configs {megabytes(others)}")
     for line in rounding_lines(result.roundings):
         output.data(f"  {line}")
+    output.data(f"  license: {license}")
     if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
         output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")

@@ -4,14 +4,15 @@ import math
 from pathlib import Path
 from typing import Any
 
+from converters.folder.license import License
 from converters.plan import Plan, make_plan, measure_roundings
 from converters.sources.gguf.file import GgufFile
 from converters.sources.source import Source
 from converters.spec import Attention
 from converters.target import Target
-from converters.weights.records import Rounding
+from converters.weights.records import Rounding, rounding_lines
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
-from mobius_cli.output import Output, megabytes, rounding_lines
+from mobius_cli.output import Output, megabytes
 from repack.errors import MobiusError
 
 TEMPLATE = "tokenizer.chat_template"  # not from the tokenizer's modules, which a plan does not need
@@ -113,7 +114,7 @@ def _facts(source: GgufFile) -> dict[str, Any]:
         "gguf_version": source.version,
         "architecture": text("general.architecture"),
         "name": text("general.name"),
-        "license": text("general.license"),
+        **License.of(metadata).as_dict(),
         "parameters": sum(math.prod(t.shape) for t in source.tensors.values()),
         "tokenizer": text("tokenizer.ggml.model"),
         "pre_tokenizer": text("tokenizer.ggml.pre"),
@@ -141,6 +142,8 @@ def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> No
     template = "with" if facts["chat_template"] else "no"
     pre = f"/{facts['pre_tokenizer']}" if facts["pre_tokenizer"] else ""
     named = "".join(f", one named {name}" for name in facts["named_chat_templates"])
+    license = License(facts["license"], facts["license_name"], facts["license_link"])
+    output.data(f"  license    {license}")
     output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template{named}")
 
 

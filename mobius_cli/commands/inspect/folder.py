@@ -7,11 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from converters.folder.license import License
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, read_manifest
 from converters.graph.states import State
-from converters.weights.records import sum_roundings
+from converters.weights.records import rounding_lines, sum_roundings
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
-from mobius_cli.output import Output, megabytes, rounding_lines
+from mobius_cli.output import Output, megabytes
 
 
 def inspect_folder(folder: Path, output: Output, *, every_tensor: bool) -> None:
@@ -55,7 +56,7 @@ def _facts(folder: Path, manifest: Manifest, size: int) -> dict[str, Any]:
         "bytes": size,
         "ratio": round(size / max(1, manifest.source_bytes), 4),
         "name": manifest.name,
-        "license": manifest.metadata.get("general.license"),
+        **License.of(manifest.metadata).as_dict(),
         "architecture": manifest.architecture,
         "parameters": _parameters(manifest),
         "source": [asdict(part) for part in manifest.source],
@@ -77,6 +78,7 @@ def _print_facts(folder: Path, manifest: Manifest, size: int, output: Output) ->
     output.data(f"  folder     {folder}, {megabytes(size)}, {ratio}")
     for part in manifest.source:
         output.data(f"  source     {part.file}, {part.bytes:,} bytes, SHA-256 {part.sha256}")
+    output.data(f"  license    {License.of(manifest.metadata)}")
     output.data(f"  target     {_target(manifest.target)}")
     output.data(f"  model      vocabulary {manifest.vocab:,}, context {manifest.target.context_length:,}")
     fixed = manifest.state_bytes(0)

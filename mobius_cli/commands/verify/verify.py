@@ -126,7 +126,8 @@ def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: O
     prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
     ids = [codec.encode(prompt) for prompt in prompts]
     with GgufFile.open(request.gguf) as source, ExitStack() as stack:
-        manifest.require_source(source.shards)
+        with output.progress(f"hashing {request.gguf.name}", manifest.source_bytes, BYTES) as advance:
+            manifest.require_source(source.shards, lambda size: advance(size, ""))
         lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
         _check_lengths(lengths, manifest.target.context_length)
         context = max(lengths) + 8

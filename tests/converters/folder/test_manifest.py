@@ -103,6 +103,9 @@ def test_entries_of_another_type(tmp_path: Path, key: str, value: Any) -> None:
         (("tensors", 0, "shape"), "4x4", "tensors: '4x4' where list is expected"),
         (("source",), [], "source: no file is named"),
         (("files", "model.onnx"), "10", "files: '10' where int is expected"),
+        (("files", "model.onnx"), MISSING, "files: 0 graphs where one is expected"),
+        (("files", "onnx/model.onnx"), 10, "files: 2 graphs where one is expected"),
+        (("files",), [], "files: [] where dict is expected"),
         (("metadata", "llama.table", "dtype"), "int33", "metadata: "),
     ],
 )

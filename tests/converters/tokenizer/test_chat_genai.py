@@ -15,7 +15,7 @@ from converters.tokenizer.engine import chat_environment
 from converters.tokenizer.genai_losses import genai_losses
 from converters.tokenizer.genai_template import genai_template_warning, without_block_trimming
 from mobius_cli.llama_cpp.server import LlamaServer, find_llama_server
-from mobius_cli.runtime.text import TextCodec
+from mobius_cli.runtime.text import TextCodec, first_messages
 from tests.converters.tokenizer.support.chat_templates import TEMPLATES
 from tests.converters.tokenizer.support.faulty_templates import ALL
 from tests.converters.tokenizer.support.vocab_files import CONTROL, byte_level
@@ -100,7 +100,7 @@ def _same_as_llama_server(path: Path) -> list[int]:
     with _server(path) as server:
         prompt = server._request("/apply-template", {"messages": [{"role": "user", "content": "Hi"}]})["prompt"]
         wanted = server.tokenize(prompt)  # as for a chat: with the special tokens that the model wants
-    ids = TextCodec.of_gguf(path)[0].encode_chat("Hi")
+    ids = TextCodec.of_gguf(path)[0].encode_chat(first_messages("Hi", None))
     assert ids == wanted
     return ids
 

@@ -22,7 +22,7 @@ from tests.support.tiny import write_tiny
 
 FILES = {
     "config.json", "generation_config.json", "genai_config.json", "mobius.json", "model.onnx", "model.onnx_data",
-    "tokenizer.json", "tokenizer_config.json",
+    "tokenizer.json", "tokenizer_config.json", "README.md",
 }  # fmt: skip
 MIXED = {"ffn_down": "Q6_K", "attn_v": "Q5_K", "ffn_gate": "Q5_1", "token_embd": "Q8_0", "norm": "F32", ".": "Q4_K"}
 

@@ -41,6 +41,7 @@ def test_words(base: Path) -> None:
     (source,) = manifest["source"]
     assert f"  source     tiny.gguf, {source['bytes']:,} bytes, SHA-256 {source['sha256']}" in lines
     assert "  target     cpu float32, storage fast, matmulnbits, accuracy level 4" in lines
+    assert "  license    mit" in lines
     assert "  model      vocabulary 320, context 512" in lines
     assert "  states     2 key, 2 value, float32: 2,048 bytes per token, in place" in lines
     assert any(line.startswith("  written by mobius-cli ") and "onnx-ir" in line for line in lines)

@@ -129,7 +129,7 @@ def test_only_the_first_space_is_left_out() -> None:
 
 
 def test_a_folder_that_lost_its_tokenizer_is_not_one_without(tmp_path: Path) -> None:
-    manifest = {**example().as_dict(), "files": {"tokenizer.json": 5}}
+    manifest = {**example().as_dict(), "files": {"model.onnx": 5, "tokenizer.json": 5}}
     (tmp_path / "mobius.json").write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="is missing"):
         TextCodec(tmp_path)
