@@ -30,6 +30,7 @@ class Target:
     stack_projections: bool  # q, k, v as one product where their types allow: fewer kernels
     stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
     norms_heads: bool  # GroupQueryAttention norms q and k itself
+    scans_tokens: bool  # Scan over tokens is no slower than LinearAttention; on GPUs each step waits for the host
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     oldest_runtime: str  # ONNX Runtime that computes such graphs right: scripts/oldest_runtime.py finds it
@@ -63,6 +64,7 @@ TARGETS: dict[str, Target] = {
         stack_projections=False,
         stack_gate_up=False,
         norms_heads=False,
+        scans_tokens=True,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.23.1",
@@ -87,6 +89,7 @@ TARGETS: dict[str, Target] = {
         stack_projections=True,
         stack_gate_up=False,
         norms_heads=False,
+        scans_tokens=True,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.24.1",
@@ -108,6 +111,7 @@ TARGETS: dict[str, Target] = {
         stack_projections=True,
         stack_gate_up=True,
         norms_heads=True,
+        scans_tokens=False,
         checks_indices=False,
         context_cap=8192,
         oldest_runtime="1.31.1",

@@ -2,7 +2,7 @@
 
 from converters.archs.common import layer_count
 from converters.archs.hparams import Hparams
-from converters.spec import GatedDeltaNet, Mamba2, ProjectedSpace
+from converters.spec import GatedDeltaNet, Mamba, Mamba2, ProjectedSpace
 from repack.errors import MobiusError
 
 LEAST_RANK, RANK_SHARE = 64, 16  # of steps that are projected: hidden / 16, but no less than 64
@@ -23,6 +23,14 @@ def recurrent_layers(h: Hparams, interval: int) -> list[bool]:
     return flags[:count]
 
 
+def kernel(h: Hparams, key: str = "ssm.conv_kernel") -> int:
+    """Tokens that a short convolution sees; a state needs at least one beside the current one."""
+    found = h.positive(key)
+    if found < 2:
+        raise MobiusError(f"{h.architecture}.{key} is {found}, not at least 2", "the metadata is damaged")
+    return found
+
+
 def gated_delta_net(h: Hparams, *, tiled: bool) -> GatedDeltaNet:
     """Heads and channels under the keys of state-space models, as llama.cpp reads them."""
     heads, key_heads = h.positive("ssm.time_step_rank"), h.positive("ssm.group_count")
@@ -32,7 +40,7 @@ def gated_delta_net(h: Hparams, *, tiled: bool) -> GatedDeltaNet:
             f"{heads} value heads of {inner} channels do not go with {key_heads} key heads of {dim}",
             "the metadata is damaged or unusual",
         )
-    return GatedDeltaNet(heads, key_heads, dim, inner // heads, _kernel(h), tiled)
+    return GatedDeltaNet(heads, key_heads, dim, inner // heads, kernel(h), tiled)
 
 
 def mamba2_mixer(h: Hparams, *, normed: bool = True) -> Mamba2:
@@ -44,7 +52,7 @@ def mamba2_mixer(h: Hparams, *, normed: bool = True) -> Mamba2:
             f"{heads} heads of a state space do not go with {inner} channels in {groups} groups",
             "the metadata is damaged or unusual",
         )
-    return Mamba2(heads, groups, h.positive("ssm.state_size"), inner // heads, _kernel(h), normed)
+    return Mamba2(heads, groups, h.positive("ssm.state_size"), inner // heads, kernel(h), normed)
 
 
 def projected_space(h: Hparams) -> ProjectedSpace:
@@ -56,7 +64,7 @@ def projected_space(h: Hparams) -> ProjectedSpace:
             "the metadata is damaged or unusual",
         )
     rank = max(LEAST_RANK, h.positive("embedding_length") // RANK_SHARE)
-    return ProjectedSpace(heads, 1, h.positive("ssm.state_size"), inner // heads, _kernel(h), rank)
+    return ProjectedSpace(heads, 1, h.positive("ssm.state_size"), inner // heads, kernel(h), rank)
 
 
 def without_heads(h: Hparams) -> list[bool]:
@@ -65,8 +73,7 @@ def without_heads(h: Hparams) -> list[bool]:
     return [h.at(key, i, h.at("attention.head_count", i)) == 0 for i in range(layer_count(h))]
 
 
-def _kernel(h: Hparams) -> int:
-    kernel = h.positive("ssm.conv_kernel")
-    if kernel < 2:
-        raise MobiusError(f"{h.architecture}.ssm.conv_kernel is {kernel}, not at least 2", "the metadata is damaged")
-    return kernel
+def mamba_mixer(h: Hparams, *, normed: bool) -> Mamba:
+    """Channels and sizes; `normed`: the steps, B and C are."""
+    inner, size, rank = (h.positive(f"ssm.{key}") for key in ("inner_size", "state_size", "time_step_rank"))
+    return Mamba(inner, size, rank, kernel(h), normed)

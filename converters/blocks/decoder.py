@@ -33,7 +33,7 @@ def build_decoder(b: Build) -> Value:
         for index, layer in enumerate(b.spec.layers):
             with g.scope(f"layers.{index}"):
                 _layer(b, residual, layer, Place(index, f"blk.{layer.index}"), inputs)
-        hidden = b.to_activation(residual.normed("output_norm"))
+        hidden = b.to_activation(residual.normed(b.spec.output_norm))
         logits = head(b, hidden)
     g.output(logits, "logits", "float32", ("batch_size", "sequence_length", b.spec.vocab))
     g.outputs.insert(logits_at, g.outputs.pop())
@@ -46,6 +46,8 @@ def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: Seq
         _add(b, residual, group, place, inputs)
     if layer.closing_norm is not None:
         residual.renew(layer.closing_norm)
+    if layer.closing_scale != 1.0:
+        residual.rescale(layer.closing_scale)
 
 
 def _groups(blocks: Sequence[Block]) -> list[list[Block]]:

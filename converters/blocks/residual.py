@@ -32,6 +32,11 @@ class Residual:
         self._pending = None
         return x
 
+    def rescale(self, scale: float) -> None:
+        """The stream is multiplied."""
+        b = self._b
+        self._total = b.c.graph.op("Mul", self.total(), b.c.number("stream_scale", scale, b.residual_dtype))
+
     def renew(self, name: str) -> None:
         """The stream becomes its norm."""
         self._total = self.normed(name)

@@ -26,7 +26,7 @@ def short_conv(
             place.layer, {CONVOLUTION: (BATCH, kernel - 1, channels)}, in_place=c.operators.states_in_place
         )
         seen = g.op("Concat", c.past(state), x, axis=1)
-        c.keep(state, g.op("GatherND", seen, _kept(c, kernel, inputs), batch_dims=1))
+        c.keep(state, last_tokens(c, seen, kernel - 1, inputs))
         taps = g.op("Transpose", b.weights.vector(f"{name}.weight", (channels, kernel)), perm=[1, 0])
         length, y = sequence_length(c, inputs), None
         for tap in range(kernel):
@@ -40,12 +40,12 @@ def short_conv(
         return y
 
 
-def _kept(c: GraphContext, kernel: int, inputs: SequenceInputs) -> Value:
-    """Which columns of state and step are the next state: those before the end of each text, [batch, kernel - 1, 1]."""
+def last_tokens(c: GraphContext, seen: Value, count: int, inputs: SequenceInputs) -> Value:
+    """The next state, [batch, count, channels]: of `count` tokens and the step behind them those that end each text."""
     g = c.graph
 
     def make() -> Value:
-        columns = g.constant(f"columns_{kernel - 1}", np.arange(kernel - 1)[None, :, None])
+        columns = g.constant(f"columns_{count}", np.arange(count)[None, :, None])
         return g.op("Add", g.op("Unsqueeze", text_end(c, inputs), g.ints(1, 2)), columns)
 
-    return c.shared(("convolution's columns", kernel), make)
+    return g.op("GatherND", seen, c.shared(("last tokens", count), make), batch_dims=1)

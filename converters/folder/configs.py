@@ -4,9 +4,10 @@ onnxruntime-genai 0.18 refuses unknown keys inside `model` and `search`, reads n
 here, and allocates the cache for `search.max_length` at once.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from converters.graph.states import PAST, PRESENT
+from converters.graph.states import CONVOLUTION, PAST, PRESENT, RECURRENT, State
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
 
@@ -32,6 +33,7 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
             "num_attention_heads": heads.heads,
             "num_key_value_heads": heads.kv_heads,
             "num_hidden_layers": len({state.index for state in states}),
+            **_layer_types(states),
             "inputs": {
                 "input_ids": "input_ids",
                 "attention_mask": "attention_mask",
@@ -50,6 +52,17 @@ def genai_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
         "past_present_share_buffer": all(state.in_place for state in states),
     }
     return {"model": model, "search": search}
+
+
+def _layer_types(states: Sequence[State]) -> dict[str, list[str]]:
+    """What each layer keeps, where one keeps a convolution's state and nothing else: then it must be told."""
+    kept: dict[int, set[str]] = {}
+    for state in states:
+        kept.setdefault(state.index, set()).add(state.part)
+    if {CONVOLUTION} not in kept.values():
+        return {}
+    names = {frozenset({CONVOLUTION}): "conv", frozenset({CONVOLUTION, RECURRENT}): "linear_attention"}
+    return {"layer_types": [names.get(frozenset(kept[index]), "full_attention") for index in sorted(kept)]}
 
 
 class _Heads(NamedTuple):

@@ -129,6 +129,37 @@ class ScanInputs:
     value_dim: int
 
 
+@dataclass(frozen=True)
+class SelectiveInputs:
+    """What a selective scan reads, float32: x and step [batch, sequence, channels], k and q [.., size].
+
+    rate, the logarithm of what stays for a step of 1: [channels, size]. step is 0 where there is no token.
+    """
+
+    x: Value
+    step: Value
+    k: Value
+    q: Value
+    rate: Value
+    channels: int
+    size: int
+
+
+@dataclass(frozen=True)
+class KeyedInputs:
+    """What linear attention reads, float32, each [batch, sequence, heads * dim].
+
+    decay is the logarithm of what stays of each key channel; it and k are 0 where there is no token.
+    """
+
+    q: Value
+    k: Value
+    v: Value
+    decay: Value
+    heads: int
+    dim: int
+
+
 class OperatorSet(Protocol):
     """How the operators of a target are written, and what they can do."""
 
@@ -158,6 +189,21 @@ class OperatorSet(Protocol):
         """A gated scan from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
 
         S = exp(decay) S; S += k v^T; result = S^T q. Head h reads q and k of group h // (heads / groups).
+        """
+
+    def keyed_scan(self, c: "GraphContext", given: KeyedInputs, past: Value) -> tuple[Value, Value]:
+        """Linear attention from a state [batch, heads, dim, dim]: (result as v, the state behind the step).
+
+        S = exp(decay) S, row by row; S += k v^T; result = S^T q.
+        """
+
+    def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:
+        """Of a selective scan's state, behind the batch."""
+
+    def selective_scan(self, c: "GraphContext", given: SelectiveInputs, past: Value) -> tuple[Value, Value]:
+        """A selective scan from a state: (result as x, the state behind the step).
+
+        S[channel] = exp(step * rate[channel]) S[channel] + step * x * k; result = S[channel] . q.
         """
 
     def rms_norm(self, c: "GraphContext", x: Value, weight: Value, epsilon: float) -> Value:

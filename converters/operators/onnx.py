@@ -1,10 +1,13 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import DeltaInputs, GraphContext, ScanInputs
+from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import Value
 from converters.operators.chunked_delta import chunked_delta
 from converters.operators.chunked_scan import chunked_scan
+from converters.operators.keyed_scan import keyed_scan
 from converters.operators.onnx_attention import OnnxAttention
+from converters.operators.token_scan import token_scan
+from converters.target import Target
 
 
 class OnnxOperators:
@@ -22,6 +25,18 @@ class OnnxOperators:
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
         """A Loop over chunks."""
         return chunked_scan(c, given, past)
+
+    def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
+        """A Scan over tokens."""
+        return keyed_scan(c, given, past)
+
+    def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:
+        """What `token_scan` takes."""
+        return (size, channels)
+
+    def selective_scan(self, c: GraphContext, given: SelectiveInputs, past: Value) -> tuple[Value, Value]:
+        """A Scan over tokens."""
+        return token_scan(c, given, past, carries=True)
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
         """RMSNormalization."""

@@ -1,8 +1,10 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import DeltaInputs, GraphContext, ScanInputs
+from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.operators.group_query_attention import GroupQueryAttention
+from converters.operators.token_scan import token_scan
+from converters.target import Target
 
 
 class OrtOperators:
@@ -26,6 +28,31 @@ class OrtOperators:
         y, present = c.graph.multi_op(
             "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
             q_num_heads=given.groups, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
+        )  # fmt: skip
+        return y, present
+
+    def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
+        """LinearAttention."""
+        y, present = c.graph.multi_op(
+            "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
+            q_num_heads=given.heads, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
+        )  # fmt: skip
+        return y, present
+
+    def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:
+        """What `token_scan` takes, or LinearAttention."""
+        return (size, channels) if target.scans_tokens else (channels, size, 1)
+
+    def selective_scan(self, c: GraphContext, given: SelectiveInputs, past: Value) -> tuple[Value, Value]:
+        """A Scan, or LinearAttention with a head for each channel, a decay for each key, and one value."""
+        if c.target.scans_tokens:
+            return token_scan(c, given, past, carries=False)
+        g = c.graph
+        decay = g.op("Mul", g.op("Unsqueeze", given.step, g.ints(3)), given.rate)
+        y, present = g.multi_op(
+            "LinearAttention", given.q, given.k, g.op("Mul", given.step, given.x), past,
+            g.op("Reshape", decay, g.ints(0, 0, given.channels * given.size)), domain=MICROSOFT, outputs=2,
+            q_num_heads=1, kv_num_heads=given.channels, update_rule="gated", scale=1.0,
         )  # fmt: skip
         return y, present
 

@@ -4,11 +4,20 @@ from converters.spec.attention import Attention, HeadNorm, LatentAttention, Line
 from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
 from converters.spec.mlp import Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm
-from converters.spec.recurrent import GatedDeltaNet, Mamba2, ProjectedSpace, StateSpace
+from converters.spec.recurrent import (
+    ChannelMix,
+    GatedDeltaNet,
+    GatedShortConv,
+    Mamba,
+    Mamba2,
+    ProjectedSpace,
+    StateSpace,
+    TimeMix,
+)
 from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
 
 __all__ = [
-    "LAYER_INPUT", "STREAM", "Attention", "Block", "ContextFactors", "GatedDeltaNet", "HeadNorm", "LatentAttention",
-    "Layer", "LinearMixer", "LinearScaling", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm", "ProjectedSpace",
-    "QueryTemperature", "Rope", "StateSpace", "Xielu", "YarnScaling",
+    "LAYER_INPUT", "STREAM", "Attention", "Block", "ChannelMix", "ContextFactors", "GatedDeltaNet", "GatedShortConv",
+    "HeadNorm", "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec",
+    "Module", "Norm", "ProjectedSpace", "QueryTemperature", "Rope", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

@@ -29,9 +29,10 @@ class Block:
 class Layer:
     """Blocks, whose tensors are named `blk.{index}.*`, in their order; most models have two.
 
-    `closing_norm` names a norm that the residual stream becomes behind the layer.
+    `closing_norm` names a norm that the residual stream becomes behind the layer; `closing_scale` multiplies it there.
     """
 
     index: int
     blocks: tuple[Block, ...]
     closing_norm: str | None = None
+    closing_scale: float = 1.0

@@ -22,7 +22,8 @@ class Norm:
 class ModelSpec:
     """A decoder-only model.
 
-    `embedding` and `head` name matrices (`token_embd`, `output`). `logit_scale` multiplies the logits.
+    `embedding` and `head` name matrices (`token_embd`, `output`), `output_norm` the norm before the head.
+    `logit_scale` multiplies the logits.
     `ignored`: patterns of tensors that llama.cpp loads and never uses.
     `wide_residual`: the residual stream exceeds float16's 65504, so it stays float32 in float16 graphs.
     """
@@ -36,6 +37,7 @@ class ModelSpec:
     layers: tuple[Layer, ...]
     embedding: str = "token_embd"
     head: str = "output"
+    output_norm: str = "output_norm"
     embedding_scale: float = 1.0
     embedding_norm: bool = False
     learned_positions: bool = False

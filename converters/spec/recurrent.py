@@ -27,6 +27,13 @@ class GatedDeltaNet(Module):
 
 
 @dataclass(frozen=True)
+class GatedShortConv(Module):
+    """A convolution over the last `kernel` tokens, channel by channel, whose input and output are gated (LFM 2)."""
+
+    kernel: int
+
+
+@dataclass(frozen=True)
 class StateSpace(Module):
     """`heads` of `head_dim` channels, each with a state of `dim` times as many and a decay of its own per token.
 
@@ -69,3 +76,43 @@ class ProjectedSpace(StateSpace):
     """
 
     step_rank: int
+
+
+@dataclass(frozen=True)
+class Mamba(Module):
+    """The state space of Mamba (arXiv 2312.00752): each of `inner` channels has a state of `size` numbers.
+
+    x and a gate in one product; the convolution, `kernel` tokens long, reads x, and its result makes the steps, as
+    `rank` channels, B and C. `normed`: these three are, with weights where the file has some.
+    """
+
+    inner: int
+    size: int
+    rank: int
+    kernel: int
+    normed: bool
+
+
+@dataclass(frozen=True)
+class TimeMix(Module):
+    """Linear attention with a decay for each key channel, over inputs mixed with the token before (arXiv 2404.05892).
+
+    `heads` of `dim` channels share `key_heads`. `mix_rank` and `decay_rank` are those of what each token chooses.
+    `bonus`: queries read the state before their own token, and that by weights of its own; the result is normed head
+    by head. `shifts`: blocks of a layer that read the token before.
+    """
+
+    heads: int
+    key_heads: int
+    dim: int
+    mix_rank: int
+    decay_rank: int
+    bonus: bool = False
+    shifts: int = 1
+
+
+@dataclass(frozen=True)
+class ChannelMix(Module):
+    """A gated feed-forward over inputs mixed with the token before, the second block of its layer that reads it."""
+
+    width: int

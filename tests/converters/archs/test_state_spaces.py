@@ -29,6 +29,12 @@ require_llama()
         ("plamo2", {"ssm.group_count": 1}, "do not go with 512 channels in 1 groups"),
         ("granitehybrid", {"expert_count": 4}, "granitehybrid.expert_count = 4 is not supported"),
         ("nemotron_h", {"expert_count": 4}, "nemotron_h.expert_count = 4 is not supported"),
+        ("jamba", {"expert_count": 4, "expert_used_count": 2}, "jamba.expert_count = 4 is not supported"),
+        ("jamba", {"ssm.conv_kernel": 1}, "ssm.conv_kernel is 1, not at least 2"),
+        ("mamba", {"ssm.time_step_rank": 8}, "has shape"),
+        ("lfm2", {"shortconv.l_cache": 1}, "shortconv.l_cache is 1, not at least 2"),
+        ("rwkv6", {"token_shift_count": 1}, "256 channels and 1 shifted tokens do not go together"),
+        ("rwkv6qwen2", {"attention.head_count_kv": 3}, "3 key heads of 64, 256 channels"),
         ("nemotron_h", {"attention.head_count_kv": [0, 0]}, "one whole number, or one for each layer"),
     ],
 )
@@ -52,8 +58,9 @@ def _described(folder: Path, keys: dict[str, Any]) -> ModelSpec:
         return describe(source)[0]
 
 
-def test_mamba2_says_nothing_of_heads_that_it_has_not(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arch", ["mamba2", "mamba"])
+def test_nothing_is_said_of_heads_that_are_not_there(tmp_path: Path, arch: str) -> None:
     keys = {"attention.head_count": 0, "attention.head_count_kv": 0, "feed_forward_length": 0}
-    path = write_arch(tmp_path / "t.gguf", replace(all_cases()["mamba2: usual"], untold_keys=keys))
+    path = write_arch(tmp_path / "t.gguf", replace(all_cases()[f"{arch}: usual"], untold_keys=keys))
     with GgufFile.open(path) as source:
         assert describe(source)[1] == []

@@ -17,8 +17,13 @@ require_llama()
 LENGTH = 100
 KINDS = (
     "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "granitehybrid: usual", "nemotron_h: usual", "plamo2: usual",
+    "lfm2: usual", "mamba: usual", "jamba: usual", "rwkv6: usual", "rwkv6qwen2: usual",
 )  # fmt: skip
-GENERATED = ("qwen35: usual", "mamba2: usual", "falcon-h1: usual", "nemotron_h: usual")
+GENERATED = (
+    "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "nemotron_h: usual", "lfm2: usual",
+    "lfm2: attention first and last, long convolution", "mamba: usual", "jamba: usual", "rwkv6: usual",
+    "rwkv6qwen2: usual",
+)  # fmt: skip
 STEPS = 30
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
 
@@ -76,7 +81,7 @@ def test_states_in_place(tmp_path: Path, kind: str) -> None:
 @pytest.mark.parametrize("ep", ["cpu", "onnx"])
 @pytest.mark.parametrize("kind", GENERATED)
 def test_genai_generates_the_same(tmp_path: Path, kind: str, ep: str) -> None:
-    """Without attention, with it in some layers, with it beside the state space: the tokens of our session."""
+    """Without attention, with it in some layers, with it beside the state space, a convolution's state alone."""
     pytest.importorskip("onnxruntime_genai")
     path = write_arch(tmp_path / "t.gguf", all_cases()[kind])
     assert mobius("convert", path, "-o", tmp_path / "out", "--ep", ep).exit_code == 0

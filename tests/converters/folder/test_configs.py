@@ -82,3 +82,27 @@ def test_parts_of_other_states(tiny: Path) -> None:
     assert list(decoder["inputs"])[2:] == ["past_key_names", "past_value_names"]
     assert list(decoder["outputs"])[1:] == ["present_key_names", "present_value_names"]
     assert config["search"]["past_present_share_buffer"] is False
+
+
+@pytest.mark.parametrize(
+    ("layers", "types"),
+    [
+        ((("conv_state",), ("key", "value")), ["conv", "full_attention"]),
+        ((("key", "value"), ("conv_state", "recurrent_state"), ("conv_state",)),
+         ["full_attention", "linear_attention", "conv"]),
+        ((("conv_state", "recurrent_state"), ("key", "value")), None),
+    ],
+)  # fmt: skip
+def test_layers_that_keep_a_convolution_alone(
+    tiny: Path, layers: tuple[tuple[str, ...], ...], types: list[str] | None
+) -> None:
+    """onnxruntime-genai looks for both states, or for a cache, in a layer that it was not told about."""
+    shape = {"key": (BATCH, 2, PAST_LENGTH, 64), "value": (BATCH, 2, PAST_LENGTH, 64)}
+    states = tuple(
+        State(part, index, 2 * index, "float32", shape.get(part, (BATCH, 96, 3)), True)
+        for index, parts in enumerate(layers)
+        for part in parts
+    )
+    with GgufFile.open(tiny) as source:
+        plan = replace(make_plan(source, choose_target("cpu")), states=states)
+    assert genai_config(plan, TokenizerFiles())["model"]["decoder"].get("layer_types") == types

@@ -86,6 +86,11 @@ class WithTokenizer(Case):
         "plamo2",
         "falcon-h1",
         "nemotron_h",
+        "lfm2",
+        "mamba",
+        "jamba",
+        "rwkv6",
+        "rwkv6qwen2",
     ],
 )
 def test_odd_architectures(tmp_path: Path, name: str) -> None:
