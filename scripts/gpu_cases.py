@@ -7,7 +7,7 @@ usage: python scripts/gpu_cases.py write DIR CASE ...     where llama.cpp is: mo
 CASE is a name of tests/support/arch_cases, such as "qwen35: usual". Each model is converted with --ep cuda (float16 and
 bfloat16, where that can be) and for any runtime (float32), and run as a prompt at once, in two passes, as a pass and
 single tokens, which a CUDA graph replays; then again. The numbers are root mean squares of the difference, in
-deviations of llama.cpp's logits: about 0.001 in float16, 0.01 in bfloat16; above 0.02 and 0.1 it fails.
+deviations of llama.cpp's logits: about 0.003 in float16, 0.02 in bfloat16; above 0.02 and 0.1 it fails.
 """
 
 import sys
@@ -21,7 +21,7 @@ LENGTH, PASS = 60, 37
 WAYS = {  # arguments of convert, and the most that is right
     "cuda f16": (["--ep", "cuda"], 0.02),
     "cuda bf16": (["--ep", "cuda", "--dtype", "bf16"], 0.1),
-    "onnx f32": ([], 1e-3),
+    "onnx f32": ([], 0.02),  # whose products are TF32 there
 }
 
 

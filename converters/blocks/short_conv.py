@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.module import Place
 from converters.graph.context import GraphContext, SequenceInputs
 from converters.graph.graph import Value
@@ -16,18 +16,18 @@ def short_conv(
 ) -> Value:
     """x [batch, sequence, channels] -> the same shape: sum over j of weight[:, j] * x[t - (kernel - 1) + j].
 
-    The state holds the last kernel - 1 inputs, oldest first, [batch, kernel - 1, channels]; padding is none of them.
+    The state holds the last kernel - 1 inputs, oldest first, float32 [batch, kernel - 1, channels]; padding is none of
+    them.
     As shifted products: for single tokens these take a tenth of the time of Conv, for prompts about as long.
     """
     c, g = b.c, b.c.graph
     with g.scope("conv"):
-        x = g.op("Mul", x, real(c, inputs, c.target.dtype))
-        (state,) = c.add_states(
-            place.layer, {CONVOLUTION: (BATCH, kernel - 1, channels)}, in_place=c.operators.states_in_place
-        )
+        x = g.op("Mul", b.wide(x), real(c, inputs, WIDE))
+        shape = {CONVOLUTION: (BATCH, kernel - 1, channels)}
+        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
         seen = g.op("Concat", c.past(state), x, axis=1)
         c.keep(state, last_tokens(c, seen, kernel - 1, inputs))
-        taps = g.op("Transpose", b.weights.vector(f"{name}.weight", (channels, kernel)), perm=[1, 0])
+        taps = g.op("Transpose", b.weights.vector(f"{name}.weight", (channels, kernel), dtype=WIDE), perm=[1, 0])
         length, y = sequence_length(c, inputs), None
         for tap in range(kernel):
             first = g.ints(tap)
@@ -36,8 +36,8 @@ def short_conv(
             y = part if y is None else g.op("Add", y, part)
         assert y is not None
         if f"{name}.bias" in b.weights:
-            y = g.op("Add", y, b.weights.vector(f"{name}.bias", (channels,)))
-        return y
+            y = g.op("Add", y, b.weights.vector(f"{name}.bias", (channels,), dtype=WIDE))
+        return b.narrow(y)
 
 
 def last_tokens(c: GraphContext, seen: Value, count: int, inputs: SequenceInputs) -> Value:

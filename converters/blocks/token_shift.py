@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from converters.blocks.context import Build
+from converters.blocks.context import WIDE, Build
 from converters.blocks.module import Place
 from converters.blocks.short_conv import last_tokens
 from converters.graph.context import SequenceInputs
@@ -27,14 +27,14 @@ def before(b: Build, x: Value, place: Place, inputs: SequenceInputs, *, row: int
 
     def make() -> _Rows:
         shape = {CONVOLUTION: (BATCH, rows, b.spec.hidden)}
-        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place)
+        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
         return _Rows(state, c.past(state))
 
     found = c.shared(("token shift", place.layer), make)
-    x = g.op("Mul", x, real(c, inputs, c.target.dtype))
+    x = g.op("Mul", b.wide(x), real(c, inputs, WIDE))
     past = found.past if rows == 1 else g.op("Slice", found.past, g.ints(row), g.ints(row + 1), g.ints(1))
     seen = g.op("Concat", past, x, axis=1)
     found.made.append(last_tokens(c, seen, 1, inputs))
     if len(found.made) == rows:
         c.keep(found.state, found.made[0] if rows == 1 else g.op("Concat", *found.made, axis=1))
-    return g.op("Slice", seen, g.ints(0), sequence_length(c, inputs), g.ints(1))
+    return b.narrow(g.op("Slice", seen, g.ints(0), sequence_length(c, inputs), g.ints(1)))

@@ -174,8 +174,15 @@ class ReplayedDecoding(Decoding):
 
 
 def _empty(state: State, positions: int, device: str) -> Any:
-    """What a state is before any token: room for positions, which nothing reads yet, or zeros where it has none."""
-    shape = state.sizes(positions)
-    if state.position_axis is None:
-        return ort.OrtValue.ortvalue_from_numpy(np.zeros(shape, TYPES[state.dtype]), device, 0)
-    return ort.OrtValue.ortvalue_from_shape_and_type(shape, TYPES[state.dtype], device, 0)
+    """What a state is before any token: zeros.
+
+    Of room for positions nothing reads what is not there yet; but what is not a number in it, on a GPU, comes through.
+    """
+    shape, kind = state.sizes(positions), TYPES[state.dtype]
+    if state.position_axis is not None and device == "cpu":
+        return ort.OrtValue.ortvalue_from_shape_and_type(shape, kind, device, 0)
+    if state.dtype != "bfloat16":
+        return ort.OrtValue.ortvalue_from_numpy(np.zeros(shape, kind), device, 0)
+    made = ort.OrtValue.ortvalue_from_shape_and_type(shape, kind, device, 0)
+    made.update_inplace(np.zeros(shape, np.uint16))
+    return made
