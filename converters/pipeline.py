@@ -160,6 +160,7 @@ def _manifest(plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, f
             quant_format=target.quant_format,
             context_length=plan.context_length,
             norms_heads=plan.norms_heads,
+            oldest_runtime=plan.oldest_runtime,
         ),
         metadata=kept_metadata(plan.source.metadata),
         tokenizer=TokenizerRecord.from_dict(token_ids(tokens)),

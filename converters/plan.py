@@ -13,6 +13,7 @@ from converters.operators import OPERATOR_SETS
 from converters.sources.source import Source
 from converters.spec import ModelSpec
 from converters.target import Target
+from converters.version import numbers_of
 from converters.weights.records import Rounding, sum_roundings
 from converters.weights.weights import Weights
 from repack.errors import InputError, MobiusError
@@ -37,6 +38,13 @@ class Plan:
     norms_heads: bool
     warnings: tuple[str, ...]
     files: GraphFiles = FLAT
+
+    @property
+    def oldest_runtime(self) -> str:
+        """Version of ONNX Runtime that has every operator of the graph, and computes them right."""
+        since = OPERATOR_SETS[self.target.operators].since
+        needed = {since[node.op_type] for node in self.graph.nodes if node.op_type in since}
+        return max((self.target.oldest_runtime, *needed), key=numbers_of)
 
     @property
     def data_bytes(self) -> int:

@@ -17,7 +17,7 @@ from repack.errors import InputError
 
 MANIFEST = "mobius.json"
 GRAPH = ".onnx"  # how the one file that is a graph ends
-FORMAT = 2  # one more with every change that an older or newer mobius would read wrongly
+FORMAT = 3  # one more with every change that an older or newer mobius would read wrongly
 _STATE_TYPES = {"float32": 4, "float16": 2, "bfloat16": 2}  # bytes of a number
 T = TypeVar("T")
 
@@ -44,6 +44,7 @@ class TargetRecord:
     Attributes:
         context_length: tokens that tables and cache were made for.
         norms_heads: in this graph the attention operator norms q and k itself, which not every provider can.
+        oldest_runtime: version of ONNX Runtime that has the graph's operators, and computes them right.
     """
 
     name: str
@@ -54,6 +55,7 @@ class TargetRecord:
     quant_format: str
     context_length: int
     norms_heads: bool
+    oldest_runtime: str
 
     @classmethod
     def from_dict(cls, entry: dict[str, Any]) -> Self:
@@ -67,6 +69,7 @@ class TargetRecord:
             quant_format=typed(entry["quant_format"], str),
             context_length=typed(entry["context_length"], int),
             norms_heads=typed(entry["norms_heads"], bool),
+            oldest_runtime=typed(entry["oldest_runtime"], str),
         )
 
 

@@ -176,6 +176,10 @@ class OperatorSet(Protocol):
         """Its attention."""
 
     @property
+    def since(self) -> Mapping[str, str]:
+        """Versions of ONNX Runtime that brought operators, where a target's own oldest one has them not."""
+
+    @property
     def states_in_place(self) -> bool:
         """Whether a recurrent state's input and output may be one buffer."""
 

@@ -1,5 +1,8 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.operators.group_query_attention import GroupQueryAttention
@@ -14,6 +17,7 @@ class OrtOperators:
     adds_before_norm = True
     attention = GroupQueryAttention()
     states_in_place = True
+    since: Mapping[str, str] = MappingProxyType({"LinearAttention": "1.25.1"})
 
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""

@@ -153,7 +153,7 @@ def _target(ep: str) -> Target:
 
 def _check_version(manifest: Manifest) -> None:
     """Older versions refuse the folder's operators, or compute them wrong without a word."""
-    oldest = TARGETS[manifest.target.name].oldest_runtime
+    oldest = manifest.target.oldest_runtime
     if numbers_of(ort.__version__) < numbers_of(oldest):
         raise MobiusError(
             f"this is onnxruntime {ort.__version__}, and the folder needs {oldest}",

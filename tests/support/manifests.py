@@ -18,7 +18,7 @@ def example(**changes: Any) -> Manifest:
     manifest = Manifest(
         tool=Tool("mobius-cli", "0.1.0", {"numpy": "2.0"}),
         source=(SourceFile("a.gguf", "ab" * 32, 1234), SourceFile("b.gguf", "cd" * 32, 99)),
-        target=TargetRecord("cpu", "float32", "fast", 4, False, "matmulnbits", 512, False),
+        target=TargetRecord("cpu", "float32", "fast", 4, False, "matmulnbits", 512, False, "1.24.1"),
         metadata={"general.name": "tiny", "llama.table": table, "llama.list": ["é", 1]},
         tokenizer=TokenizerRecord(1, (2, 3), None, (7,), True, ("a tokenizer's warning",)),
         spec={"architecture": "llama", "vocab": 320, "hidden": 64, "tied_head": True, "layers": [{"block": 0}]},

@@ -69,7 +69,7 @@ def _facts(
         f"* licence: {said}{link}",
         f"* architecture: {plan.spec.architecture}; context {plan.context_length:,} tokens",
         f"* target: {target.name}, {target.dtype} ({target.description})",
-        f"* runs in: ONNX Runtime {target.oldest_runtime} or newer",
+        f"* runs in: ONNX Runtime {plan.oldest_runtime} or newer",
         *(f"* {line}" for line in rounding_lines(roundings)),
     ]
 

@@ -56,8 +56,8 @@ def test_what_it_tells() -> None:
 
 @pytest.mark.parametrize(
     ("found", "words", "hint"),
-    [(FORMAT - 1, "is of an older mobius 0.1.0: format 1, this one reads 2", "convert the GGUF again"),
-     (FORMAT + 1, "is of a newer mobius 0.1.0: format 3, this one reads 2", "update mobius")],
+    [(FORMAT - 1, "is of an older mobius 0.1.0: format 2, this one reads 3", "convert the GGUF again"),
+     (FORMAT + 1, "is of a newer mobius 0.1.0: format 4, this one reads 3", "update mobius")],
 )  # fmt: skip
 def test_other_formats(tmp_path: Path, found: int, words: str, hint: str) -> None:
     error = refusal(written(tmp_path, format=found, tensors=MISSING))
@@ -90,6 +90,7 @@ def test_entries_of_another_type(tmp_path: Path, key: str, value: Any) -> None:
     ("path", "value", "words"),
     [
         (("target", "context_length"), "512", "target: '512' where int is expected"),
+        (("target", "oldest_runtime"), 1, "target: "),
         (("target", "norms_heads"), MISSING, "target: 'norms_heads' is missing"),
         (("target", "dequantize"), 0, "target: 0 where bool is expected"),
         (("tokenizer", "eos_token_ids"), [2, None], "tokenizer: None where int is expected"),
@@ -121,7 +122,7 @@ def test_inner_entries(tmp_path: Path, path: tuple[Any, ...], value: Any, words:
     assert f"cannot be read: {words}" in refusal(written(tmp_path, **data)).message
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"format": 2, "tool"', "[" * 100_000, "\udcff"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "5", '{"format": 3, "tool"', "[" * 100_000, "\udcff"])
 def test_what_is_no_manifest(tmp_path: Path, text: str) -> None:
     written(tmp_path)
     (tmp_path / MANIFEST).write_bytes(text.encode("utf-8", "surrogateescape"))
