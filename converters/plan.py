@@ -24,7 +24,8 @@ class Plan:
     """A described model, its finished graph with unread weights, and what the user should know.
 
     `states` are those of the graph in order; `hidden` is the value from which its head makes logits; `norms_heads`: its
-    attention operator norms q and k itself; `files`: where it will stand in the folder.
+    attention operator norms q and k itself; `oldest_runtime`: version of ONNX Runtime that has all its operators and
+    computes them right; `files`: where it will stand in the folder.
     """
 
     source: Source
@@ -36,15 +37,9 @@ class Plan:
     states: tuple[State, ...]
     hidden: str
     norms_heads: bool
+    oldest_runtime: str
     warnings: tuple[str, ...]
     files: GraphFiles = FLAT
-
-    @property
-    def oldest_runtime(self) -> str:
-        """Version of ONNX Runtime that has every operator of the graph, and computes them right."""
-        since = OPERATOR_SETS[self.target.operators].since
-        needed = {since[node.op_type] for node in self.graph.nodes if node.op_type in since}
-        return max((self.target.oldest_runtime, *needed), key=numbers_of)
 
     @property
     def data_bytes(self) -> int:
@@ -80,7 +75,8 @@ def make_plan(source: Source, target: Target, context_length: int | None = None,
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
     return Plan(
-        source, spec, target, context, graph, weights, tuple(c.states), hidden.name, c.norms_heads, tuple(warnings),
+        source, spec, target, context, graph, weights, tuple(c.states), hidden.name, c.norms_heads,
+        max((target.oldest_runtime, *c.runtimes), key=numbers_of), tuple(warnings),
         files,
     )  # fmt: skip
 

@@ -176,10 +176,6 @@ class OperatorSet(Protocol):
         """Its attention."""
 
     @property
-    def since(self) -> Mapping[str, str]:
-        """Versions of ONNX Runtime that brought operators, where a target's own oldest one has them not."""
-
-    @property
     def states_in_place(self) -> bool:
         """Whether a recurrent state's input and output may be one buffer."""
 
@@ -238,7 +234,8 @@ class GraphContext:
     """Graph, target and its operators; `memo` keeps values that several nodes share (block sums, rotary tables).
 
     `states` are those that layers have declared so far, in the order of the graph's inputs. `norms_heads`: an
-    attention operator norms q and k itself, which not every provider can.
+    attention operator norms q and k itself, which not every provider can. `runtimes`: versions of ONNX Runtime that are
+    needed, all of them, beside the target's own.
     """
 
     graph: Graph
@@ -248,6 +245,11 @@ class GraphContext:
     states: list[State] = field(default_factory=list)
     norms_heads: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict)
+    runtimes: set[str] = field(default_factory=set)
+
+    def needs_runtime(self, version: str) -> None:
+        """Say that what is emitted needs a version of ONNX Runtime: older ones have it not, or compute it wrong."""
+        self.runtimes.add(version)
 
     def number(self, name: str, value: float, dtype: str | None = None) -> Value:
         """A scalar constant, in the activation type unless `dtype` says otherwise."""

@@ -1,8 +1,5 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import Value
 from converters.operators.chunked_delta import chunked_delta
@@ -20,7 +17,6 @@ class OnnxOperators:
     adds_before_norm = False
     attention = OnnxAttention()
     states_in_place = False
-    since: Mapping[str, str] = MappingProxyType({})
 
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """A Loop over chunks."""

@@ -51,6 +51,10 @@ class OnnxAttention:
     ) -> Value:
         """See `AttentionOperator.emit`."""
         assert k is not None and v is not None and heads.rope is None and heads.norms is None
+        if heads.softcap:
+            c.needs_runtime("1.27.0")  # older ones bound the scores behind the mask: wrong, and they say nothing
+        if heads.max_alibi_bias:
+            c.needs_runtime("1.25.0")  # older ones take no mask for each head
         sizes = {"key": heads.dim, "value": heads.value_dim}
         shapes = {part: (BATCH, heads.kv_count, PAST_LENGTH, dim) for part, dim in sizes.items()}
         states = c.add_states(layer, shapes, in_place=False)

@@ -1,7 +1,6 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from typing import Any
 
 from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import MICROSOFT, Value
@@ -17,30 +16,54 @@ class OrtOperators:
     adds_before_norm = True
     attention = GroupQueryAttention()
     states_in_place = True
-    since: Mapping[str, str] = MappingProxyType({"LinearAttention": "1.25.1"})
 
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
-        y, present = c.graph.multi_op(
-            "LinearAttention", given.q, given.k, given.v, past, given.decay, given.beta, domain=MICROSOFT, outputs=2,
-            q_num_heads=given.heads, kv_num_heads=given.heads, update_rule="gated_delta", scale=1.0,
-        )  # fmt: skip
+        y, present = _linear_attention(
+            c,
+            given.q,
+            given.k,
+            given.v,
+            past,
+            given.decay,
+            given.beta,
+            q_num_heads=given.heads,
+            kv_num_heads=given.heads,
+            update_rule="gated_delta",
+            scale=1.0,
+        )
         return y, present
 
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention, whose result would be divided by a square root if no scale were given."""
-        y, present = c.graph.multi_op(
-            "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
-            q_num_heads=given.groups, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
-        )  # fmt: skip
+        y, present = _linear_attention(
+            c,
+            given.q,
+            given.k,
+            given.v,
+            past,
+            given.decay,
+            q_num_heads=given.groups,
+            kv_num_heads=given.heads,
+            update_rule="gated",
+            scale=1.0,
+        )
         return y, present
 
     def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
-        y, present = c.graph.multi_op(
-            "LinearAttention", given.q, given.k, given.v, past, given.decay, domain=MICROSOFT, outputs=2,
-            q_num_heads=given.heads, kv_num_heads=given.heads, update_rule="gated", scale=1.0,
-        )  # fmt: skip
+        y, present = _linear_attention(
+            c,
+            given.q,
+            given.k,
+            given.v,
+            past,
+            given.decay,
+            q_num_heads=given.heads,
+            kv_num_heads=given.heads,
+            update_rule="gated",
+            scale=1.0,
+        )
         return y, present
 
     def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:
@@ -53,11 +76,18 @@ class OrtOperators:
             return token_scan(c, given, past, carries=False)
         g = c.graph
         decay = g.op("Mul", g.op("Unsqueeze", given.step, g.ints(3)), given.rate)
-        y, present = g.multi_op(
-            "LinearAttention", given.q, given.k, g.op("Mul", given.step, given.x), past,
-            g.op("Reshape", decay, g.ints(0, 0, given.channels * given.size)), domain=MICROSOFT, outputs=2,
-            q_num_heads=1, kv_num_heads=given.channels, update_rule="gated", scale=1.0,
-        )  # fmt: skip
+        y, present = _linear_attention(
+            c,
+            given.q,
+            given.k,
+            g.op("Mul", given.step, given.x),
+            past,
+            g.op("Reshape", decay, g.ints(0, 0, given.channels * given.size)),
+            q_num_heads=1,
+            kv_num_heads=given.channels,
+            update_rule="gated",
+            scale=1.0,
+        )
         return y, present
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
@@ -96,6 +126,17 @@ class OrtOperators:
     ) -> Value:
         """RotaryEmbedding, whose inputs stand in another order than in ONNX's own."""
         return c.graph.op(
-            "RotaryEmbedding", x, positions, *tables,
-            domain=MICROSOFT, interleaved=0, num_heads=heads, rotary_embedding_dim=dim,
-        )  # fmt: skip
+            "RotaryEmbedding",
+            x,
+            positions,
+            *tables,
+            domain=MICROSOFT,
+            interleaved=0,
+            num_heads=heads,
+            rotary_embedding_dim=dim,
+        )
+
+
+def _linear_attention(c: GraphContext, *inputs: Value, **attributes: Any) -> tuple[Value, ...]:
+    c.needs_runtime("1.25.1")
+    return c.graph.multi_op("LinearAttention", *inputs, domain=MICROSOFT, outputs=2, **attributes)

@@ -90,13 +90,3 @@ def test_genai_generates_the_same(tmp_path: Path, kind: str, ep: str) -> None:
     theirs = genai_greedy(tmp_path / "out", ids, STEPS)
     assert theirs == ours[: len(theirs)]
     assert len(theirs) == STEPS or theirs[-1] == 0  # which ends a text for onnxruntime-genai where nothing is said
-
-
-@pytest.mark.parametrize(("kind", "ep", "version"), [
-    ("qwen35: usual", "cpu", "1.25.1"), ("qwen35: usual", "onnx", "1.23.1"), ("llama: all biases", "cpu", "1.24.1"),
-])  # fmt: skip
-def test_the_oldest_runtime_has_the_operators(tmp_path: Path, kind: str, ep: str, version: str) -> None:
-    """Versions that scripts/oldest_runtime.py found."""
-    path = write_arch(tmp_path / "t.gguf", all_cases()[kind])
-    plan, _ = export(path, tmp_path / "out", ep=ep, accuracy_level=0)
-    assert plan.oldest_runtime == version
