@@ -18,7 +18,7 @@ def qwen35(h: Hparams) -> ModelSpec:
     rotary = rope(h, head_dim(h), partial=True)
     check_sections(h, rotary.dim // 2)
     recurrent = recurrent_layers(h, INTERVAL)
-    delta = gated_delta_net(h, tiled=True)
+    delta = gated_delta_net(h)
 
     def mixer(layer: int) -> Module:
         if recurrent[layer]:

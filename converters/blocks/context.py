@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.states import BATCH, State
 from converters.spec import ModelSpec
 from converters.weights.weights import Weights
 
@@ -30,6 +31,12 @@ class Build:
     def to_activation(self, x: Value) -> Value:
         """From the residual stream's type to the activation type."""
         return x if self.residual_dtype == self.c.target.dtype else self.c.graph.cast(x, self.c.target.dtype)
+
+    def fixed_state(self, layer: int, part: str, *sizes: int) -> State:
+        """Declare a state of a fixed size, float32 [batch, *sizes]."""
+        shape: dict[str, tuple[int | str, ...]] = {part: (BATCH, *sizes)}
+        (state,) = self.c.add_states(layer, shape, in_place=self.c.operators.states_in_place, dtype=WIDE)
+        return state
 
     def wide(self, x: Value) -> Value:
         """From the activation type to that of recurrent states."""

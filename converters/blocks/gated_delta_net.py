@@ -8,7 +8,7 @@ from converters.blocks.short_conv import short_conv
 from converters.graph.context import DeltaInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
-from converters.graph.states import BATCH, RECURRENT
+from converters.graph.states import RECURRENT
 from converters.spec import GatedDeltaNet
 
 
@@ -28,8 +28,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
             g.op("Mul", _unit(b, q, module), c.number("delta_scale", module.dim**-0.5, WIDE)),
             _unit(b, k, module), v, *_rates(b, x, module, prefix, inputs), heads, module.dim, module.value_dim,
         )  # fmt: skip
-        shape = {RECURRENT: (BATCH, heads, module.dim, module.value_dim)}
-        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
+        state = b.fixed_state(place.layer, RECURRENT, heads, module.dim, module.value_dim)
         y, present = c.operators.gated_delta(c, given, c.past(state))
         c.keep(state, present)
         y = g.op("Reshape", b.narrow(y), g.ints(0, 0, heads, module.value_dim))
@@ -44,7 +43,7 @@ def _rates(b: Build, x: Value, module: GatedDeltaNet, prefix: str, inputs: Seque
     beta = b.wide(linear(b, x, f"{prefix}.ssm_beta", heads, hidden))
     step = g.op("Softplus", g.op("Add", alpha, b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)))
     decay = g.op("Mul", step, b.weights.vector(f"{prefix}.ssm_a", (heads,), dtype=WIDE))
-    there = real(b.c, inputs, WIDE)
+    there = real(b.c, inputs)
     return g.op("Mul", decay, there), g.op("Mul", g.op("Sigmoid", beta), there)
 
 
@@ -56,9 +55,6 @@ def _unit(b: Build, x: Value, module: GatedDeltaNet) -> Value:
     length = g.op("Sqrt", g.op("Add", square, b.c.number("epsilon", b.spec.norm.epsilon, WIDE)))
     unit = g.op("Div", split, length)
     times = module.heads // module.key_heads
-    if times > 1 and module.tiled:
+    if times > 1:
         unit = g.op("Tile", unit, g.ints(1, 1, times, 1))
-    elif times > 1:
-        each = g.op("Expand", g.op("Unsqueeze", unit, g.ints(3)), g.ints(1, 1, 1, times, 1))
-        unit = g.op("Reshape", each, g.ints(0, 0, -1, dim))
     return g.op("Reshape", unit, g.ints(0, 0, module.heads * dim))

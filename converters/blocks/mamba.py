@@ -8,7 +8,7 @@ from converters.blocks.short_conv import short_conv
 from converters.graph.context import SelectiveInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
-from converters.graph.states import BATCH, RECURRENT
+from converters.graph.states import RECURRENT
 from converters.spec import Mamba
 
 
@@ -28,12 +28,12 @@ def _scan(b: Build, x: Value, module: Mamba, place: Place, inputs: SequenceInput
     """The scan's result and D * x: as x, float32."""
     c, g, prefix, shape = b.c, b.c.graph, place.prefix, (module.inner, module.size)
     step, k, q = _selected(b, x, module, prefix)
-    step = g.op("Mul", g.op("Softplus", step), real(c, inputs, WIDE))
+    step = g.op("Mul", g.op("Softplus", step), real(c, inputs))
     x = b.wide(x)
     rate = b.weights.vector(f"{prefix}.ssm_a", shape, dtype=WIDE)
     given = SelectiveInputs(x, step, k, q, rate, *shape)
     sizes = c.operators.selective_shape(c.target, *shape)
-    (state,) = c.add_states(place.layer, {RECURRENT: (BATCH, *sizes)}, in_place=c.operators.states_in_place, dtype=WIDE)
+    state = b.fixed_state(place.layer, RECURRENT, *sizes)
     y, present = c.operators.selective_scan(c, given, c.past(state))
     c.keep(state, present)
     return g.op("Add", y, g.op("Mul", x, b.weights.vector(f"{prefix}.ssm_d", (module.inner,), dtype=WIDE)))

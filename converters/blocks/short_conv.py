@@ -8,7 +8,7 @@ from converters.graph.context import GraphContext, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real, text_end
 from converters.graph.positions import sequence_length
-from converters.graph.states import BATCH, CONVOLUTION
+from converters.graph.states import CONVOLUTION
 
 
 def short_conv(
@@ -22,9 +22,8 @@ def short_conv(
     """
     c, g = b.c, b.c.graph
     with g.scope("conv"):
-        x = g.op("Mul", b.wide(x), real(c, inputs, WIDE))
-        shape = {CONVOLUTION: (BATCH, kernel - 1, channels)}
-        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
+        x = g.op("Mul", b.wide(x), real(c, inputs))
+        state = b.fixed_state(place.layer, CONVOLUTION, kernel - 1, channels)
         seen = g.op("Concat", c.past(state), x, axis=1)
         c.keep(state, last_tokens(c, seen, kernel - 1, inputs))
         taps = g.op("Transpose", b.weights.vector(f"{name}.weight", (channels, kernel), dtype=WIDE), perm=[1, 0])

@@ -5,14 +5,14 @@ from converters.blocks.module import Place
 from converters.graph.context import ScanInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
-from converters.graph.states import BATCH, RECURRENT
+from converters.graph.states import RECURRENT
 from converters.spec import StateSpace
 
 
 def steps(b: Build, raw: Value, inputs: SequenceInputs) -> Value:
     """softplus of [batch, sequence, heads], 0 for padding: [batch, sequence, heads, 1], float32."""
     g = b.c.graph
-    return g.op("Unsqueeze", g.op("Mul", g.op("Softplus", b.wide(raw)), real(b.c, inputs, WIDE)), g.ints(3))
+    return g.op("Unsqueeze", g.op("Mul", g.op("Softplus", b.wide(raw)), real(b.c, inputs)), g.ints(3))
 
 
 def scan(b: Build, x: Value, k: Value, q: Value, step: Value, module: StateSpace, place: Place) -> Value:
@@ -27,8 +27,7 @@ def scan(b: Build, x: Value, k: Value, q: Value, step: Value, module: StateSpace
     given = ScanInputs(
         q, k, v, g.op("Squeeze", decay, g.ints(3)), heads, module.groups, module.dim, module.head_dim
     )  # fmt: skip
-    shape = {RECURRENT: (BATCH, heads, module.dim, module.head_dim)}
-    (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
+    state = b.fixed_state(place.layer, RECURRENT, heads, module.dim, module.head_dim)
     y, present = c.operators.gated_scan(c, given, c.past(state))
     c.keep(state, present)
     skip = g.op("Mul", by_heads, b.weights.vector(f"{place.prefix}.ssm_d", (heads, 1), dtype=WIDE))

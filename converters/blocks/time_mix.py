@@ -11,7 +11,7 @@ from converters.blocks.token_shift import before
 from converters.graph.context import KeyedInputs, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
-from converters.graph.states import BATCH, RECURRENT
+from converters.graph.states import RECURRENT
 from converters.spec import TimeMix
 
 HEAD_EPSILON = 64e-5  # llama.cpp has it as a constant
@@ -30,10 +30,9 @@ def time_mix(b: Build, x: Value, module: TimeMix, place: Place, inputs: Sequence
         k = _repeated(b, b.wide(linear(b, k, f"{prefix}_key", keys, hidden)), module)
         v = _repeated(b, b.wide(linear(b, v, f"{prefix}_value", keys, hidden)), module)
         q = b.wide(linear(b, q, f"{prefix}_receptance", width, hidden))
-        gate, there = linear(b, gate, f"{prefix}_gate", width, hidden), real(c, inputs, WIDE)
+        gate, there = linear(b, gate, f"{prefix}_gate", width, hidden), real(c, inputs)
         given = KeyedInputs(q, g.op("Mul", k, there), v, g.op("Mul", decay, there), module.heads, module.dim)
-        shape = {RECURRENT: (BATCH, module.heads, module.dim, module.dim)}
-        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
+        state = b.fixed_state(place.layer, RECURRENT, module.heads, module.dim, module.dim)
         if module.bonus:
             y, present = _bonus(b, given, c.past(state), prefix)
             y, gate = _normed(b, b.narrow(y), module, prefix), c.operators.silu(c, gate)

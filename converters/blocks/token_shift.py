@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, field
 
-from converters.blocks.context import WIDE, Build
+from converters.blocks.context import Build
 from converters.blocks.module import Place
 from converters.blocks.short_conv import last_tokens
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
 from converters.graph.positions import sequence_length
-from converters.graph.states import BATCH, CONVOLUTION, State
+from converters.graph.states import CONVOLUTION, State
 
 
 @dataclass
@@ -26,12 +26,11 @@ def before(b: Build, x: Value, place: Place, inputs: SequenceInputs, *, row: int
     c, g = b.c, b.c.graph
 
     def make() -> _Rows:
-        shape = {CONVOLUTION: (BATCH, rows, b.spec.hidden)}
-        (state,) = c.add_states(place.layer, shape, in_place=c.operators.states_in_place, dtype=WIDE)
+        state = b.fixed_state(place.layer, CONVOLUTION, rows, b.spec.hidden)
         return _Rows(state, c.past(state))
 
     found = c.shared(("token shift", place.layer), make)
-    x = g.op("Mul", b.wide(x), real(c, inputs, WIDE))
+    x = g.op("Mul", b.wide(x), real(c, inputs))
     past = found.past if rows == 1 else g.op("Slice", found.past, g.ints(row), g.ints(row + 1), g.ints(1))
     seen = g.op("Concat", past, x, axis=1)
     found.made.append(last_tokens(c, seen, 1, inputs))

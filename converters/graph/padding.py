@@ -5,16 +5,15 @@ from converters.graph.graph import Value
 from converters.graph.positions import sequence_length
 
 
-def real(c: GraphContext, inputs: SequenceInputs, dtype: str) -> Value:
-    """1 for each token of the step, 0 for padding: [batch, sequence, 1]."""
+def real(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """1 for each token of the step, 0 for padding: float32 [batch, sequence, 1]."""
     g = c.graph
 
     def make() -> Value:
         with g.scope("padding"):
-            found = c.shared("real", lambda: c.operators.attention.real(c, inputs))
-            return g.op("Unsqueeze", g.cast(found, dtype), g.ints(2))
+            return g.op("Unsqueeze", g.cast(_tokens(c, inputs), "float32"), g.ints(2))
 
-    return c.shared(("real", dtype), make)
+    return c.shared("real", make)
 
 
 def text_end(c: GraphContext, inputs: SequenceInputs) -> Value:
@@ -23,10 +22,15 @@ def text_end(c: GraphContext, inputs: SequenceInputs) -> Value:
 
     def make() -> Value:
         with g.scope("padding"):
-            found = c.shared("real", lambda: c.operators.attention.real(c, inputs))
+            found = _tokens(c, inputs)
             length = g.op("Squeeze", sequence_length(c, inputs), g.ints(0))
             one = c.integer("position_step", 1)
             numbers = g.op("Range", one, g.op("Add", length, one), one)
             return g.op("ReduceMax", g.op("Mul", g.cast(found, "int64"), numbers), g.ints(1), keepdims=0)
 
     return c.shared("text_end", make)
+
+
+def _tokens(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """Which of the step's columns are tokens: bool [batch, sequence]."""
+    return c.shared("tokens", lambda: c.operators.attention.real(c, inputs))

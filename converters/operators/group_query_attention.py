@@ -57,7 +57,7 @@ class GroupQueryAttention:
         g = c.graph
         last = inputs.last_position
         if c.target.checks_indices:
-            last = g.cast(checked_lengths(c, inputs), "int64")
+            last = g.cast(_checked_lengths(c, inputs), "int64")
         return g.op("LessOrEqual", positions(c, inputs), g.op("Unsqueeze", last, g.ints(1)))
 
     def guard(self, c: GraphContext, y: Value, inputs: SequenceInputs) -> Value:
@@ -87,7 +87,7 @@ class GroupQueryAttention:
             q, k, v = _widened(c, q, k, v, heads, dim, inputs)
         lengths = inputs.sequence_lengths
         if c.target.checks_indices:
-            lengths = checked_lengths(c, inputs)
+            lengths = _checked_lengths(c, inputs)
         shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
@@ -114,8 +114,8 @@ class GroupQueryAttention:
         return _flat(c, cut, heads.count * heads.value_dim)
 
 
-def checked_lengths(c: GraphContext, inputs: SequenceInputs) -> Value:
-    """See `_checked`."""
+def _checked_lengths(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """See `_checked`, once for all layers."""
     return c.shared("checked lengths", lambda: _checked(c, inputs))
 
 

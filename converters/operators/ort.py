@@ -1,7 +1,5 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from typing import Any
-
 from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.operators.group_query_attention import GroupQueryAttention
@@ -19,52 +17,18 @@ class OrtOperators:
 
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
-        y, present = _linear_attention(
-            c,
-            given.q,
-            given.k,
-            given.v,
-            past,
-            given.decay,
-            given.beta,
-            q_num_heads=given.heads,
-            kv_num_heads=given.heads,
-            update_rule="gated_delta",
-            scale=1.0,
-        )
-        return y, present
+        values = (given.q, given.k, given.v, past, given.decay, given.beta)
+        return _linear_attention(c, *values, queries=given.heads, heads=given.heads, rule="gated_delta")
 
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
-        """LinearAttention, whose result would be divided by a square root if no scale were given."""
-        y, present = _linear_attention(
-            c,
-            given.q,
-            given.k,
-            given.v,
-            past,
-            given.decay,
-            q_num_heads=given.groups,
-            kv_num_heads=given.heads,
-            update_rule="gated",
-            scale=1.0,
-        )
-        return y, present
+        """LinearAttention."""
+        values = (given.q, given.k, given.v, past, given.decay)
+        return _linear_attention(c, *values, queries=given.groups, heads=given.heads)
 
     def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
-        y, present = _linear_attention(
-            c,
-            given.q,
-            given.k,
-            given.v,
-            past,
-            given.decay,
-            q_num_heads=given.heads,
-            kv_num_heads=given.heads,
-            update_rule="gated",
-            scale=1.0,
-        )
-        return y, present
+        values = (given.q, given.k, given.v, past, given.decay)
+        return _linear_attention(c, *values, queries=given.heads, heads=given.heads)
 
     def selective_shape(self, target: Target, channels: int, size: int) -> tuple[int, ...]:
         """What `token_scan` takes, or LinearAttention."""
@@ -76,19 +40,9 @@ class OrtOperators:
             return token_scan(c, given, past, carries=False)
         g = c.graph
         decay = g.op("Mul", g.op("Unsqueeze", given.step, g.ints(3)), given.rate)
-        y, present = _linear_attention(
-            c,
-            given.q,
-            given.k,
-            g.op("Mul", given.step, given.x),
-            past,
-            g.op("Reshape", decay, g.ints(0, 0, given.channels * given.size)),
-            q_num_heads=1,
-            kv_num_heads=given.channels,
-            update_rule="gated",
-            scale=1.0,
-        )
-        return y, present
+        learned = g.op("Mul", given.step, given.x)
+        decay = g.op("Reshape", decay, g.ints(0, 0, given.channels * given.size))
+        return _linear_attention(c, given.q, given.k, learned, past, decay, queries=1, heads=given.channels)
 
     def rms_norm(self, c: GraphContext, x: Value, weight: Value, epsilon: float) -> Value:
         """SimplifiedLayerNormalization, which stands in ONNX's own domain."""
@@ -126,17 +80,18 @@ class OrtOperators:
     ) -> Value:
         """RotaryEmbedding, whose inputs stand in another order than in ONNX's own."""
         return c.graph.op(
-            "RotaryEmbedding",
-            x,
-            positions,
-            *tables,
-            domain=MICROSOFT,
-            interleaved=0,
-            num_heads=heads,
-            rotary_embedding_dim=dim,
-        )
+            "RotaryEmbedding", x, positions, *tables,
+            domain=MICROSOFT, interleaved=0, num_heads=heads, rotary_embedding_dim=dim,
+        )  # fmt: skip
 
 
-def _linear_attention(c: GraphContext, *inputs: Value, **attributes: Any) -> tuple[Value, ...]:
+def _linear_attention(
+    c: GraphContext, *values: Value, queries: int, heads: int, rule: str = "gated"
+) -> tuple[Value, Value]:
+    """The result and the next state. Without a scale, the operator would divide results by a square root."""
     c.needs_runtime("1.25.1")
-    return c.graph.multi_op("LinearAttention", *inputs, domain=MICROSOFT, outputs=2, **attributes)
+    y, present = c.graph.multi_op(
+        "LinearAttention", *values, domain=MICROSOFT, outputs=2, q_num_heads=queries, kv_num_heads=heads,
+        update_rule=rule, scale=1.0,
+    )  # fmt: skip
+    return y, present

@@ -7,10 +7,10 @@ from converters.spec.layer import Module
 
 @dataclass(frozen=True)
 class GatedDeltaNet(Module):
-    """Linear attention by the gated delta rule (arXiv 2412.06464) behind a short convolution (Qwen 3.5, Qwen 3 Next).
+    """Linear attention by the gated delta rule (arXiv 2412.06464) behind a short convolution (Qwen 3.5).
 
-    `heads` value heads of `value_dim` channels share `key_heads` of `dim`: head h reads key head h % key_heads if
-    `tiled`, else h // (heads / key_heads). `kernel` is the length of the convolution.
+    `heads` value heads of `value_dim` channels share `key_heads` of `dim`: head h reads key head h % key_heads.
+    `kernel` is the length of the convolution.
     """
 
     heads: int
@@ -18,7 +18,6 @@ class GatedDeltaNet(Module):
     dim: int
     value_dim: int
     kernel: int
-    tiled: bool
 
     @property
     def channels(self) -> int:
