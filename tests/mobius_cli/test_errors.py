@@ -14,10 +14,7 @@ from mobius_cli import errors
 from mobius_cli.app import app
 from repack.errors import MobiusError
 from tests.support.cli import mobius
-from tests.support.tiny import write_tiny
-
-SMALL: dict[str, Any] = {"types": "Q8_0", "tokenizer": "bpe", "n_vocab": 320, "n_embd": 32, "n_ff": 32,
-                         "head_dim": 16, "n_head": 2, "n_kv": 1, "n_ctx": 64}  # fmt: skip
+from tests.support.tiny import SMALL, write_tiny
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,14 @@ from numpy.typing import NDArray
 
 from tests.support.tiny_parts import ARCHS, FloatArray, TinyConfig, metadata, tensors, vocabulary
 
-__all__ = ["ARCHS", "TinyConfig", "add_value", "encode", "vocabulary", "write_tiny"]
+__all__ = ["ARCHS", "SMALL", "TinyConfig", "add_value", "encode", "vocabulary", "write_tiny"]
 
 Types = str | Mapping[str, str]
 Stored = tuple[NDArray[Any], gguf.GGMLQuantizationType]
 FLOATS = ("F32", "F16", "BF16")
+# Options of `write_tiny` for a model with a tokenizer that converts in no time.
+SMALL: dict[str, Any] = {"types": "Q8_0", "tokenizer": "bpe", "n_vocab": 320, "n_embd": 32, "n_ff": 32,
+                         "head_dim": 16, "n_head": 2, "n_kv": 1, "n_ctx": 64}  # fmt: skip
 
 
 def write_tiny(
