@@ -30,11 +30,11 @@ SMALL = {
     "attention.head_count": 4, "attention.head_count_kv": 1, "attention.shared_kv_layers": 2,
     "embedding_length_per_layer_input": 64, "feed_forward_length": [256, 256, 512, 512],
 }  # fmt: skip
-# Five layers read the third and the fourth one; their files may still have keys and values of their own.
+# Three layers read the third and the fourth one; their files may still have keys and values of their own.
 ODD = {
-    **SMALL, "block_count": 9, "embedding_length_per_layer_input": 32, "feed_forward_length": 256,
-    "attention.sliding_window_pattern": [LOCAL, GLOBAL, LOCAL, GLOBAL, GLOBAL, LOCAL, LOCAL, GLOBAL, LOCAL],
-    "attention.shared_kv_layers": 5, "attention.head_count_kv": 4, "attention.key_length": 80,
+    **SMALL, "block_count": 7, "embedding_length_per_layer_input": 32, "feed_forward_length": 256,
+    "attention.sliding_window_pattern": [LOCAL, GLOBAL, LOCAL, GLOBAL, GLOBAL, LOCAL, LOCAL],
+    "attention.shared_kv_layers": 3, "attention.head_count_kv": 4, "attention.key_length": 80,
     "attention.value_length": 80, "attention.key_length_swa": 36, "attention.value_length_swa": 36,
     "rope.dimension_count": 80, "rope.dimension_count_swa": 36,
 }  # fmt: skip
