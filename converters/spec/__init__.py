@@ -5,6 +5,7 @@ from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts
 from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
 from converters.spec.mlp import ClampedSwiglu, Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm
+from converters.spec.per_layer import PerLayerEmbedding, PerLayerInput
 from converters.spec.recurrent import (
     ChannelMix,
     GatedDeltaNet,
@@ -20,6 +21,7 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 __all__ = [
     "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block", "ChannelMix",
     "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm", "LatentAttention",
-    "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm", "ProjectedSpace",
-    "QueryTemperature", "Rope", "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
+    "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm",
+    "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "Rope", "Router", "StateSpace",
+    "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip
