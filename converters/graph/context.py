@@ -99,7 +99,7 @@ class DeltaInputs:
     """What a gated delta rule reads, float32: q, k [batch, sequence, heads * dim], v [.., heads * value_dim].
 
     decay, the logarithm of what stays of the state, and beta, the share of the error that is learned: [batch, sequence,
-    heads]; both 0 where there is no token.
+    heads]; both 0 where there is no token. `keyed`: each key channel has a decay, as q.
     """
 
     q: Value
@@ -110,6 +110,26 @@ class DeltaInputs:
     heads: int
     dim: int
     value_dim: int
+    keyed: bool = False
+
+
+@dataclass(frozen=True)
+class ReplaceInputs:
+    """What a delta rule reads whose keys to forget and to learn differ, float32, each [batch, sequence, heads * dim].
+
+    decay and rate are logarithms, of what stays of each key channel, and of the share of `old`'s value that is taken
+    from it; none is positive. Where there is no token, old, k and these are 0. real: 1 for a token, else 0, [.., 1].
+    """
+
+    q: Value
+    k: Value
+    v: Value
+    decay: Value
+    old: Value
+    rate: Value
+    real: Value
+    heads: int
+    dim: int
 
 
 @dataclass(frozen=True)
@@ -183,6 +203,12 @@ class OperatorSet(Protocol):
         """The gated delta rule from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
 
         S = exp(decay) S; S += k (beta (v - S^T k))^T; result = S^T q.
+        """
+
+    def replacing_delta(self, c: "GraphContext", given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
+        """A delta rule with a key to forget from a state [batch, heads, dim, dim]: (result as v, the state behind it).
+
+        S = exp(decay) S - (exp(rate) old) (S^T old)^T + k v^T, the S on the right as it was; result = S^T q.
         """
 
     def gated_scan(self, c: "GraphContext", given: ScanInputs, past: Value) -> tuple[Value, Value]:

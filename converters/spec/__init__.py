@@ -11,6 +11,7 @@ from converters.spec.recurrent import (
     Mamba,
     Mamba2,
     ProjectedSpace,
+    ReplacingMix,
     StateSpace,
     TimeMix,
 )
@@ -19,5 +20,6 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 __all__ = [
     "LAYER_INPUT", "STREAM", "Attention", "Block", "ChannelMix", "ContextFactors", "GatedDeltaNet", "GatedShortConv",
     "HeadNorm", "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec",
-    "Module", "Norm", "ProjectedSpace", "QueryTemperature", "Rope", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
+    "Module", "Norm", "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope", "StateSpace", "TimeMix", "Xielu",
+    "YarnScaling",
 ]  # fmt: skip

@@ -111,7 +111,30 @@ class TimeMix(Module):
 
 
 @dataclass(frozen=True)
+class ReplacingMix(Module):
+    """Linear attention that replaces what a key stood for, over inputs mixed with the token before (arXiv 2503.14456).
+
+    `heads` of `dim` channels. The ranks are those of what each token chooses: how much of each key channel fades, how
+    much of it is replaced, how much of the first layer's values joins in, and a gate, 0 where there is none.
+    `normed`: the result is, head by head. `shifts`: blocks of a layer that read the token before.
+    """
+
+    heads: int
+    dim: int
+    decay_rank: int
+    rate_rank: int
+    value_rank: int
+    gate_rank: int
+    normed: bool = True
+    shifts: int = 1
+
+
+@dataclass(frozen=True)
 class ChannelMix(Module):
-    """A gated feed-forward over inputs mixed with the token before, the second block of its layer that reads it."""
+    """A feed-forward over inputs mixed with the token before, the second block of its layer that reads it.
+
+    `gated`: the result is multiplied by a sigmoid.
+    """
 
     width: int
+    gated: bool = True
