@@ -27,10 +27,10 @@ def _alike(rng: np.random.Generator, shape: tuple[int, ...]) -> Values:
 
 
 # Next to nothing fades, and keys are replaced whole.
-KEPT = {**VALUES, "time_mix_w0": lambda rng, shape: np.full(shape, -8.0),
-        "time_mix_a0": lambda rng, shape: np.full(shape, 4.0)}  # fmt: skip
+KEPT = {"time_mix_w0": lambda rng, shape: np.full(shape, -8.0), "time_mix_a0": lambda rng, shape: np.full(shape, 4.0),
+        "time_mix_key": _alike, **VALUES}  # fmt: skip
 # Some channels are replaced by shares that float32 cannot tell from 0, of which the operator is given the root.
-SHARES = {**VALUES, "time_mix_a0": lambda rng, shape: rng.choice([-60.0, -20.0, 0.0, 30.0], shape)}
+SHARES = {"time_mix_a0": lambda rng, shape: rng.choice([-200.0, -20.0, 0.0, 30.0], shape), **VALUES}
 CASES = {
     "rwkv7 usual": Case("rwkv7", "layer", keys=KEYS, values=VALUES),
     "rwkv7 small heads, other ranks": Case(
