@@ -2,7 +2,7 @@
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.spec import Xielu
+from converters.spec import ClampedSwiglu, Xielu
 
 
 def activation(c: GraphContext, x: Value, kind: str | Xielu) -> Value:
@@ -18,6 +18,23 @@ def activation(c: GraphContext, x: Value, kind: str | Xielu) -> Value:
         return positive
     assert kind == "relu_squared", kind
     return c.graph.op("Mul", positive, positive)
+
+
+def gated(c: GraphContext, gate: Value | None, up: Value, kind: str | Xielu | ClampedSwiglu) -> Value:
+    """What a feed-forward's last product reads: up through the activation, or up times gate through it."""
+    if isinstance(kind, ClampedSwiglu):
+        assert gate is not None
+        return _clamped_swiglu(c, gate, up, kind)
+    return activation(c, up, kind) if gate is None else c.graph.op("Mul", activation(c, gate, kind), up)
+
+
+def _clamped_swiglu(c: GraphContext, gate: Value, up: Value, kind: ClampedSwiglu) -> Value:
+    """gate sigmoid(alpha gate) (up + 1), of a gate of at most the limit, and up within plus and minus it."""
+    g, limit = c.graph, c.number("swiglu_limit", kind.limit)
+    gate = g.op("Min", gate, limit)
+    up = g.op("Clip", up, c.number("swiglu_low", -kind.limit), limit)
+    opened = g.op("Mul", gate, g.op("Sigmoid", g.op("Mul", gate, c.number("swiglu_alpha", kind.alpha))))
+    return g.op("Mul", opened, g.op("Add", up, c.number("one", 1.0)))
 
 
 def _xielu(c: GraphContext, x: Value, kind: Xielu) -> Value:

@@ -1,8 +1,9 @@
 """The words in which architectures are declared."""
 
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
+from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
 from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
-from converters.spec.mlp import Mlp, Xielu
+from converters.spec.mlp import ClampedSwiglu, Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm
 from converters.spec.recurrent import (
     ChannelMix,
@@ -18,8 +19,8 @@ from converters.spec.recurrent import (
 from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
 
 __all__ = [
-    "LAYER_INPUT", "STREAM", "Attention", "Block", "ChannelMix", "ContextFactors", "GatedDeltaNet", "GatedShortConv",
-    "HeadNorm", "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec",
-    "Module", "Norm", "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope", "StateSpace", "TimeMix", "Xielu",
-    "YarnScaling",
+    "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block", "ChannelMix",
+    "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm", "LatentAttention",
+    "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm", "ProjectedSpace",
+    "QueryTemperature", "ReplacingMix", "Rope", "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

@@ -16,6 +16,14 @@ class Xielu:
 
 
 @dataclass(frozen=True)
+class ClampedSwiglu:
+    """g sigmoid(alpha g) (u + 1), where the gate g is at most `limit` and u is within -limit and limit (gpt-oss)."""
+
+    alpha: float
+    limit: float
+
+
+@dataclass(frozen=True)
 class Mlp(Module):
     """down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate.
 

@@ -1,7 +1,7 @@
 """ONNX Runtime's MatMulNBits: codes and scales in its layout, and one correction for types with an offset."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,18 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import MICROSOFT, Value
-from converters.weights.matrix import FolderRows, StoredRows, block_sums, joined, offsets, scales, whole_layout
+from converters.weights.experts import emit_each, expert_stem, place_stack
+from converters.weights.matrix import (
+    ExpertStack,
+    FolderRows,
+    Parts,
+    StoredRows,
+    block_sums,
+    joined,
+    offsets,
+    scales,
+    whole_layout,
+)
 from converters.weights.recorder import Recorder
 from converters.weights.records import TensorRecord
 from repack.bits import pair_pack
@@ -21,6 +32,8 @@ OPERATOR, LEVEL = "MatMulNBits", "accuracy_level"
 # The same for the products that ONNX Runtime makes of DequantizeLinear and MatMul: a setting of the session.
 QDQ_LEVEL = "session.qdq_matmulnbits_accuracy_level"
 ZERO_POINT_BYTES = {4: 0x88, 8: 0x80}
+# What the initializers of a matrix are called behind its stem, in either storage.
+PARTS = {"codes", "scale", "offset", *(plane for quant in QUANT_TYPES.values() for plane in quant.planes)}
 
 
 @dataclass(frozen=True)
@@ -93,25 +106,54 @@ class MatMulNBits:
 
     def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> NBitsMatrix:
         """Initializers (and, where they are stored otherwise, the nodes that unfold them) of one matrix."""
-        layout, before = whole_layout(parts), set(c.graph.initializers)
+        layout = whole_layout(parts)
         with c.graph.scope(name):
             emit = _emit_small if c.target.storage == "small" else _emit_fast
             made = emit(c, name, layout, parts)
-        added = sum(v.nbytes for n, v in c.graph.initializers.items() if n not in before and n.startswith(name))
-        first_row = 0
+        added, first_row = _stored_bytes(c, name), 0
         for part in parts:
-            correction = " + offset" if layout.has_offset else ""
-            form, size = f"{layout.bits} bit, block {layout.block_size}{correction}", added * part.layout.rows
-            part.record.place(form, size // layout.rows, stored_as=name, first_row=first_row)
+            part.record.place(
+                _form(layout), added * part.layout.rows // layout.rows, stored_as=name, first_row=first_row
+            )
             first_row += part.layout.rows
         return made
 
+    def emit_experts(self, c: GraphContext, name: str, parts: Sequence[Parts]) -> ExpertStack:
+        """A matrix for each expert; in storage `small` they are unfolded together, and cut when a session starts."""
+        with c.graph.scope(name):
+            if c.target.storage == "small":
+                made = _emit_small_stack(c, name, parts)
+            else:
+                made = emit_each(c, name, parts, lambda stem, own: _emit_fast(c, stem, whole_layout(own), own))
+        stems = [name, *(expert_stem(name, expert) for expert in range(len(parts)))]
+        place_stack(name, parts, _form(whole_layout(parts[0])), sum(_stored_bytes(c, stem) for stem in stems))
+        return made
+
     def read_back(
-        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+        self,
+        array: Callable[[str], npt.NDArray[Any]],
+        layout: Layout,
+        record: TensorRecord,
+        expert: int | None = None,
     ) -> BlockMatrix:
         """The operator's inputs of a folder in storage `fast`."""
-        offset = array(f"{stem}.offset") if layout.has_offset else None
+        stem, offset = expert_stem(record.stored_as, expert), None
+        if layout.has_offset:
+            stored = array(f"{record.stored_as}.offset")
+            offset = stored if expert is None else stored[expert].T
         return FolderRows(layout, record.first_row, array(f"{stem}.codes"), array(f"{stem}.scale"), offset)
+
+
+def _form(layout: Layout) -> str:
+    """For the records."""
+    correction = " + offset" if layout.has_offset else ""
+    return f"{layout.bits} bit, block {layout.block_size}{correction}"
+
+
+def _stored_bytes(c: GraphContext, stem: str) -> int:
+    """Of all initializers of a matrix, whatever the storage."""
+    found = (c.graph.initializers.get(f"{stem}.{part}") for part in PARTS)
+    return sum(value.nbytes for value in found if value is not None)
 
 
 def _emit_fast(c: GraphContext, name: str, layout: Layout, parts: Sequence[StoredRows]) -> NBitsMatrix:
@@ -146,6 +188,21 @@ def _emit_small(c: GraphContext, name: str, layout: Layout, parts: Sequence[Stor
     scale = ops.finish(quant.scale(ops, planes, layout.block_shape))
     offset = ops.finish(quant.offset(ops, planes, layout.block_shape)) if quant.offset is not None else None
     return NBitsMatrix(layout, codes, scale, offset)
+
+
+def _emit_small_stack(c: GraphContext, name: str, parts: Sequence[Parts]) -> ExpertStack:
+    """All rows as one matrix, cut into those of the experts."""
+    every = [part for own in parts for part in own]
+    layout, count, g = whole_layout(parts[0]), len(parts), c.graph
+    whole = _emit_small(c, name, whole_layout(every), every)
+    sizes = g.ints(*[layout.rows] * count)
+    codes, scale = (g.multi_op("Split", stored, sizes, outputs=count, axis=0) for stored in (whole.codes, whole.scale))
+    offset = None
+    if whole.offset is not None:
+        cut = g.op("Reshape", whole.offset, g.ints(count, layout.rows, layout.block_shape.blocks))
+        offset = g.op("Transpose", cut, perm=[0, 2, 1])
+    bare = replace(layout, has_offset=False)
+    return ExpertStack(layout, [NBitsMatrix(bare, *own, None) for own in zip(codes, scale, strict=True)], offset)
 
 
 class _StoredPlanes(Mapping[str, Value]):

@@ -45,6 +45,21 @@ class StoredRows:
         return found
 
 
+Parts = Sequence[StoredRows]  # of one matrix, below one another
+
+
+@dataclass(frozen=True)
+class ExpertStack:
+    """`matrices` [rows, columns], whose products lack the offsets: `offset` [experts, blocks, rows], or None.
+
+    The products of few rows each are many small nodes; the correction is one batch for all experts.
+    """
+
+    layout: Layout | None  # of one expert's matrix; None for floats
+    matrices: Sequence[Matrix]
+    offset: Value | None
+
+
 class WeightFormat(Protocol):
     """A form of quantized matrices: how they stand in the graph, and how a folder's are read back."""
 
@@ -55,8 +70,15 @@ class WeightFormat(Protocol):
         looked up, never multiplied.
         """
 
+    def emit_experts(self, c: GraphContext, name: str, parts: Sequence[Parts]) -> ExpertStack:
+        """The same for a stack of matrices: the parts of each expert's."""
+
     def read_back(
-        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+        self,
+        array: Callable[[str], npt.NDArray[Any]],
+        layout: Layout,
+        record: TensorRecord,
+        expert: int | None = None,
     ) -> BlockMatrix:
         """The rows of one tensor in a folder's matrix; `array` gives the folder's initializers by name."""
 

@@ -1,7 +1,9 @@
 """The source's tensors as graph values, each used once or named as left over."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +12,9 @@ from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.sources.source import Order, Source, Tensor
 from converters.weights.dense import emit_dense, emit_vector, fold
+from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
-from converters.weights.matrix import Matrix, StoredRows
+from converters.weights.matrix import ExpertStack, Matrix, StoredRows
 from converters.weights.records import TensorRecord
 from repack.block_quantized import BlockMatrix, Layout
 from repack.errors import MobiusError
@@ -72,6 +75,40 @@ class Weights:
             parts = [self._rows(tensor, (rows, columns), order) for tensor, rows, order in tensors]
             self._matrices[name] = self._format.emit(self._c, name, parts, gathered=False)
         return self._matrices[name]
+
+    def experts(self, name: str, tensors: Sequence[tuple[str, int]], count: int, columns: int) -> ExpertStack:
+        """A matrix for each of `count` experts, whose rows are those of tensors (name, rows) below one another.
+
+        Tensors are [count, rows, columns]: several of `one_type`, or one, which may hold floats.
+        """
+        first = tensors[0][0]
+        if self.kept(first) is None:
+            (one,) = tensors
+            return self._dense_experts(first, (count, one[1], columns))
+        records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
+        parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
+        return self._format.emit_experts(self._c, name, parts)
+
+    def _dense_experts(self, name: str, shape: tuple[int, int, int]) -> ExpertStack:
+        record, source, matrices, total = self._take(name, shape), self.source, [], 0
+        for e in range(shape[0]):
+            one = replace(record, name=expert_stem(name, e), shape=shape[1:])
+            floats, raw = partial(source.floats, name, expert=e), partial(source.raw, name, expert=e)
+            matrices.append(emit_dense(self._c, one, floats, raw))
+            total += one.stored_bytes
+        record.place(one.format, total, experts=shape[0])
+        return ExpertStack(None, matrices, None)
+
+    def _expert_rows(self, record: TensorRecord, rows: int, expert: int) -> StoredRows:
+        layout, source = self.kept(record.name), self.source
+        assert layout is not None, record.name
+
+        def read() -> BlockMatrix:
+            found = source.matrix(record.name, expert=expert)
+            assert found is not None
+            return found
+
+        return StoredRows(record, replace(layout, rows=rows), read)
 
     def vector(
         self, name: str, shape: tuple[int, ...], order: Order = None, dtype: str | None = None, use: str = ""

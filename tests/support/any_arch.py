@@ -87,7 +87,7 @@ def _tensors(case: Case, seed: int) -> dict[str, NDArray[np.float32]]:
 
 
 def _stored(name: str, values: NDArray[np.float32], types: str) -> Stored:
-    matrix = values.ndim == 2 and not re.search("norm|position|scales", name)
+    matrix = values.ndim in (2, 3) and not re.search("norm|position|scales|gate_inp", name)
     block = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[types]][0]
     return encode(values, types if matrix and values.shape[-1] % block == 0 else "F32")
 
