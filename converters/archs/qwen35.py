@@ -1,6 +1,7 @@
 """Qwen 3.5: most layers are gated delta nets, some are gated attention."""
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
+from converters.archs.experts import expert_width, experts, shared_expert
 from converters.archs.hparams import Hparams
 from converters.archs.layers import NormNames, stack
 from converters.archs.recurrent import gated_delta_net, recurrent_layers
@@ -15,6 +16,17 @@ INTERVAL = 4  # of layers that attend, where the file does not say
 @architecture("qwen35", "Qwen 3.5, Qwen 3.6, dense")
 def qwen35(h: Hparams) -> ModelSpec:
     """Value heads stand as the file's converter tiled them: head h reads key head h % key_heads."""
+    return _mixed(h, gated_mlp(h))
+
+
+@architecture("qwen35moe", "Qwen 3.5, Qwen 3.6, MoE")
+def qwen35moe(h: Hparams) -> ModelSpec:
+    """As the dense models, but with experts, whose weights add up to one, and a shared one behind a gate."""
+    shared = h.integer("expert_shared_feed_forward_length", 0) or h.positive("feed_forward_length")
+    return _mixed(h, experts(h, expert_width(h), normalize=True, shared=shared_expert(shared), shared_gate=True))
+
+
+def _mixed(h: Hparams, mlp: Module) -> ModelSpec:
     rotary = rope(h, head_dim(h), partial=True)
     check_sections(h, rotary.dim // 2)
     recurrent = recurrent_layers(h, INTERVAL)
@@ -25,4 +37,4 @@ def qwen35(h: Hparams) -> ModelSpec:
             return delta
         return attention(h, rotary, layer, qk_norm=HeadNorm(), gated=True)
 
-    return decoder(h, stack(h, mixer, gated_mlp(h), NORMS), rms_norm(h), mlp_scales=True)
+    return decoder(h, stack(h, mixer, mlp, NORMS), rms_norm(h), mlp_scales=True)

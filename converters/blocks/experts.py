@@ -20,7 +20,12 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     g, prefix = b.c.graph, place.prefix
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
-        y = _chosen(b, tokens, route(b, tokens, module, prefix), module, prefix)
+        routed, own = route(b, tokens, module, prefix), tokens
+        if module.latent:
+            own = b.weights.matrix(f"{prefix}.ffn_latent_down.weight", (module.latent, b.spec.hidden)).product(b.c, own)
+        y = _chosen(b, own, routed, module, prefix)
+        if module.latent:
+            y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))
         return y if module.shared is None else g.op("Add", y, _shared(b, x, module, prefix))
 
@@ -36,22 +41,23 @@ def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
 
 
 def _chosen(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
-    """What the chosen experts add: x [1, tokens, hidden] -> [tokens, 1, hidden]."""
+    """What the chosen experts add: x [1, tokens, channels] -> [tokens, 1, channels]."""
     g, rows, weights = b.c.graph, SortedRows(b, routed.experts, module), b.narrow(routed.weights)
     own = rows.of_tokens(x)
     if module.weighs_inputs:
         own = g.op("Mul", own, rows.of_pairs(weights))
     inner = _inner(b, own, rows, module, prefix)
-    (y,) = _products(b, inner, rows, prefix, {"down": b.spec.hidden}, module.width)
-    made = rows.back(y, b.spec.hidden)
+    channels = module.latent or b.spec.hidden
+    (y,) = _products(b, inner, rows, prefix, {"down": channels}, module.width)
+    made = rows.back(y, channels)
     if module.weighs_inputs:
         return g.op("ReduceSum", made, g.ints(1))
     return g.op("MatMul", g.op("Reshape", weights, g.ints(-1, 1, module.used)), made)
 
 
 def _inner(b: Build, x: Value, rows: SortedRows, module: Experts, prefix: str) -> Value:
-    """What the down projection reads: [1, rows, hidden] -> [1, rows, width]."""
-    width, hidden = module.width, b.spec.hidden
+    """What the down projection reads: [1, rows, channels] -> [1, rows, width]."""
+    width, hidden = module.width, module.latent or b.spec.hidden
     if module.gate == "none":
         (up,) = _products(b, x, rows, prefix, {"up": width}, hidden)
         return gated(b.c, None, up, module.activation)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests.support.any_arch import Case
+from tests.support.arch_cases.qwen_moe import SPREAD
 from tests.support.arch_variants import LINEAR, TIED
 
 KEYS = {
@@ -33,7 +34,30 @@ FOR_LAST = {
     **{f"blk.3.nextn.{name}.weight": (256,) for name in ("enorm", "hnorm", "shared_head_norm")},
 }
 TWO = {"block_count": 2, "full_attention_interval": 2}
+MIXTURE = {
+    **KEYS, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 192,
+    "expert_shared_feed_forward_length": 320,
+}  # fmt: skip
+SPREADING = {**FADING, **SPREAD}
 CASES = {
+    "experts": Case("qwen35moe", keys=MIXTURE, values=SPREADING, drop=NO_BIASES),
+    "experts as wide as all, three of nine, tied": Case(
+        "qwen35moe",
+        keys={
+            **MIXTURE,
+            **TWO,
+            "expert_count": 9,
+            "expert_used_count": 3,
+            "feed_forward_length": 480,
+            "expert_feed_forward_length": None,
+            "expert_shared_feed_forward_length": None,
+        },
+        values=SPREADING,
+        drop=(*NO_BIASES, TIED),
+    ),
+    "experts, scales": Case(
+        "qwen35moe", keys={**MIXTURE, **TWO}, values={**SCALES, **SPREAD}, drop=NO_BIASES, keep=r"\.scale$"
+    ),
     "usual": Case("qwen35", keys=KEYS, values=FADING, drop=NO_BIASES),
     "as many key heads, tied": Case(
         "qwen35", keys={**KEYS, "ssm.group_count": 8}, values=FADING, drop=(*NO_BIASES, TIED)
