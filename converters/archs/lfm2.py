@@ -29,7 +29,7 @@ def lfm2moe(h: Hparams) -> ModelSpec:
             return gated_mlp(h)
         return experts(h, h.positive("expert_feed_forward_length"), layer=layer, scores=scores(h), normalize=True)
 
-    h.raw("feed_forward_length")
+    h.raw("feed_forward_length")  # of the dense layers, and there may be none
     return _lfm2(h, feeds, 0)
 
 

@@ -27,6 +27,7 @@ KINDS = (
     "mpt: both positions, divisors, unused norm", "mistral3: mistral3 queries sharpen", "gemma2: gemma2 usual",
     "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "mamba2: usual", "falcon-h1: usual",
     "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual",
+    "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts",
 )  # fmt: skip
 
 

@@ -18,12 +18,13 @@ LENGTH = 100
 KINDS = (
     "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "granitehybrid: usual", "nemotron_h: usual", "plamo2: usual",
     "lfm2: usual", "mamba: usual", "jamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "rwkv7: rwkv7 usual",
-    "arwkv7: arwkv7 usual",
+    "arwkv7: arwkv7 usual", "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts", "lfm2moe: experts",
 )  # fmt: skip
 GENERATED = (
     "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "nemotron_h: usual", "lfm2: usual",
     "lfm2: attention first and last, long convolution", "mamba: usual", "jamba: usual", "rwkv6: usual",
-    "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual",
+    "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual", "qwen3next: usual", "kimi-linear: usual",
+    "lfm2moe: experts",
 )  # fmt: skip
 STEPS = 30
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}

@@ -10,8 +10,8 @@ KEYS = {"block_count": 3, "shortconv.l_cache": 3, "attention.head_count_kv": [0,
 VALUES = {r"shortconv\.conv": lambda rng, shape: rng.normal(0, 1, shape)}
 LONG = {"block_count": 4, "shortconv.l_cache": 7, "attention.head_count_kv": [2, 0, 0, 2]}
 MIXTURE = {
-    **KEYS, "leading_dense_block_count": 1, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 160,
-    "expert_gating_func": 2,
+    **KEYS, "leading_dense_block_count": 1, "expert_count": 6, "expert_used_count": 2,
+    "expert_feed_forward_length": 160, "expert_gating_func": 2,
 }  # fmt: skip
 CHOSEN = {  # a bias that chooses and does not weigh
     **VALUES, **SPREAD, "exp_probs_b": lambda rng, shape: rng.normal(0, 0.3, shape),
