@@ -5,9 +5,10 @@ from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.time_mix import normed_heads
 from converters.blocks.token_shift import before
-from converters.graph.context import ReplaceInputs, SequenceInputs
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
+from converters.graph.recurrent import ReplaceInputs
 from converters.graph.states import RECURRENT
 from converters.spec import ReplacingMix
 

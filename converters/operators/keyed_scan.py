@@ -6,8 +6,9 @@ channel fades at its own pace.
 
 from collections.abc import Callable, Sequence
 
-from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ReplaceInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs
 from converters.graph.states import BATCH
 
 Shape = tuple[int | str, ...]

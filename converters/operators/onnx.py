@@ -1,7 +1,8 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
 from converters.operators.chunked_delta import chunked_delta
 from converters.operators.chunked_scan import chunked_scan
 from converters.operators.keyed_scan import keyed_delta, keyed_scan, replacing_scan

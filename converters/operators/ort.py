@@ -1,7 +1,8 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import MICROSOFT, Value
+from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
 from converters.operators.group_query_attention import GroupQueryAttention
 from converters.operators.token_scan import token_scan
 from converters.operators.two_steps import second_steps, two_steps

@@ -6,8 +6,9 @@ D = sqrt(W R) and u = sqrt(R / W) a, the first part is D (I - u u^T) (W / D) S: 
 it forgets of k is 2^-40 of it, less than float32 shows.
 """
 
-from converters.graph.context import DeltaInputs, GraphContext, ReplaceInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import DeltaInputs, ReplaceInputs
 
 LEAST_RATE = -27.0  # its exponential is below what float32 shows of 1; the root of one of 0 could not be divided by
 LARGE = 2.0**20  # a power of 2, so that nothing rounds
