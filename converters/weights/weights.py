@@ -58,10 +58,10 @@ class Weights:
         return self._matrices[name]
 
     def kept(self, name: str) -> Layout | None:
-        """The layout of a matrix that will be kept quantized; None for floats and with --dequantize."""
+        """The layout of a matrix, or of each of a stack, that will be kept quantized; None for floats."""
         if name not in self.source.tensors or self._c.target.dequantize:
             return None
-        found = self.source.matrix(name)
+        found = self.source.matrix(name, expert=0 if len(self.source.tensors[name].shape) > 2 else None)
         return None if found is None else found.layout
 
     def one_type(self, names: Sequence[str]) -> bool:

@@ -91,6 +91,7 @@ class WithTokenizer(Case):
         "jamba",
         "rwkv6",
         "rwkv6qwen2",
+        "qwen2moe: shared",
     ],
 )
 def test_odd_architectures(tmp_path: Path, name: str) -> None:
