@@ -1,17 +1,14 @@
 """Mixtures of experts: a router, the products of the experts that it chooses, and what all tokens share."""
 
-from collections.abc import Sequence
-
-from converters.blocks.activation import gated
 from converters.blocks.context import Build
+from converters.blocks.gathered_experts import gathered_experts
 from converters.blocks.mlp import feed_forward
 from converters.blocks.module import Place, emits
-from converters.blocks.router import Routed, route
-from converters.blocks.sorted_rows import SortedRows
+from converters.blocks.router import route
+from converters.blocks.sorted_experts import sorted_experts
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.spec import Experts
-from repack.errors import MobiusError
 
 
 @emits(Experts)
@@ -20,10 +17,8 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     g, prefix = b.c.graph, place.prefix
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
-        routed, own = route(b, tokens, module, prefix), tokens
-        if module.latent:
-            own = b.weights.matrix(f"{prefix}.ffn_latent_down.weight", (module.latent, b.spec.hidden)).product(b.c, own)
-        y = _chosen(b, own, routed, module, prefix)
+        chosen = gathered_experts if b.c.target.gathers_experts else sorted_experts
+        y = chosen(b, _entered(b, tokens, module, prefix), route(b, tokens, module, prefix), module, prefix)
         if module.latent:
             y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))
@@ -40,61 +35,8 @@ def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
     return b.c.graph.op("Mul", y, b.c.graph.op("Sigmoid", b.c.operators.matmul_transposed(b.c, x, matrix)))
 
 
-def _chosen(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
-    """What the chosen experts add: x [1, tokens, channels] -> [tokens, 1, channels]."""
-    g, rows, weights = b.c.graph, SortedRows(b, routed.experts, module), b.narrow(routed.weights)
-    own = rows.of_tokens(x)
-    if module.weighs_inputs:
-        own = g.op("Mul", own, rows.of_pairs(weights))
-    inner = _inner(b, own, rows, module, prefix)
-    channels = module.latent or b.spec.hidden
-    (y,) = _products(b, inner, rows, prefix, {"down": channels}, module.width)
-    made = rows.back(y, channels)
-    if module.weighs_inputs:
-        return g.op("ReduceSum", made, g.ints(1))
-    return g.op("MatMul", g.op("Reshape", weights, g.ints(-1, 1, module.used)), made)
-
-
-def _inner(b: Build, x: Value, rows: SortedRows, module: Experts, prefix: str) -> Value:
-    """What the down projection reads: [1, rows, channels] -> [1, rows, width]."""
-    width, hidden = module.width, module.latent or b.spec.hidden
-    if module.gate == "none":
-        (up,) = _products(b, x, rows, prefix, {"up": width}, hidden)
-        return gated(b.c, None, up, module.activation)
-    if module.gate == "fused":
-        (both,) = _products(b, x, rows, prefix, {"gate_up": 2 * width}, hidden)
-        gate, up = b.c.graph.multi_op("Split", both, b.c.graph.ints(width, width), outputs=2, axis=-1)
-    else:
-        gate, up = _products(b, x, rows, prefix, {"gate": width, "up": width}, hidden)
-    return gated(b.c, gate, up, module.activation)
-
-
-def _products(
-    b: Build, x: Value, rows: SortedRows, prefix: str, parts: dict[str, int], columns: int
-) -> Sequence[Value]:
-    """x [1, rows, columns] times the matrices of several parts (name, rows), with their biases and scales."""
-    g, widths = b.c.graph, list(parts.values())
-    stems = [f"{prefix}.ffn_{part}_exps" for part in parts]
-    if len(stems) > 1 and b.weights.one_type([f"{stem}.weight" for stem in stems]):
-        tensors = [(f"{stem}.weight", width) for stem, width in zip(stems, widths, strict=True)]
-        stack = b.weights.experts(f"{prefix}.ffn_{'_'.join(parts)}_exps", tensors, rows.count, columns)
-        made = g.multi_op("Split", rows.product(x, stack), g.ints(*widths), outputs=len(parts), axis=-1)
-    else:
-        made = tuple(
-            rows.product(x, b.weights.experts(f"{stem}.weight", [(f"{stem}.weight", width)], rows.count, columns))
-            for stem, width in zip(stems, widths, strict=True)
-        )
-    return [_finished(b, y, rows, stem, width) for y, stem, width in zip(made, stems, widths, strict=True)]
-
-
-def _finished(b: Build, y: Value, rows: SortedRows, stem: str, width: int) -> Value:
-    """With the bias or the second-level scale of each row's expert."""
-    g, bias, scale = b.c.graph, f"{stem}.bias", f"{stem}.scale"
-    if bias in b.weights and scale in b.weights:
-        raise MobiusError(f"{stem} has both a bias and a scale", "the order of the two is not defined")
-    if bias in b.weights:
-        y = g.op("Add", y, rows.of_experts(b.weights.vector(bias, (rows.count, width))))
-    if scale in b.weights:
-        factors = b.weights.vector(scale, (rows.count, 1), use="multiplies the result")
-        y = g.op("Mul", y, rows.of_experts(factors))
-    return y
+def _entered(b: Build, x: Value, module: Experts, prefix: str) -> Value:
+    """What the experts read, which may be fewer channels: [1, tokens, channels]."""
+    if not module.latent:
+        return x
+    return b.weights.matrix(f"{prefix}.ffn_latent_down.weight", (module.latent, b.spec.hidden)).product(b.c, x)

@@ -45,3 +45,7 @@ class Experts(Module):
     shared: Mlp | None = None
     shared_gate: bool = False
     latent: int = 0
+
+    def channels(self, hidden: int) -> int:
+        """That an expert reads and writes, in a model with `hidden` channels."""
+        return self.latent or hidden

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.weights.matrix import band
 from converters.weights.records import TensorRecord, store_as
 from repack.registry import FLOAT_TYPES
 
@@ -29,6 +30,14 @@ class DenseMatrix:
     def gather(self, c: GraphContext, index: Value) -> Value:
         """Rows by index."""
         return c.graph.op("Gather", self.value, index, axis=0)
+
+    def rows_of(self, c: GraphContext, index: Value, count: int, width: int) -> "DenseMatrix":
+        """Bands of rows."""
+        return DenseMatrix(c.graph.op("Gather", self.value, band(c, index, width), axis=0))
+
+    def columns_of(self, c: GraphContext, index: Value, count: int, width: int) -> "DenseMatrix":
+        """Bands of columns."""
+        return DenseMatrix(c.graph.op("Gather", self.value, band(c, index, width), axis=1))
 
 
 def emit_dense(

@@ -13,7 +13,9 @@ from converters.weights.experts import emit_each, expert_stem, place_stack
 from converters.weights.matrix import (
     ExpertStack,
     FolderRows,
+    Matrix,
     Parts,
+    SelectableMatrix,
     StoredRows,
     block_sums,
     joined,
@@ -24,6 +26,7 @@ from converters.weights.matrix import (
 from converters.weights.records import TensorRecord
 from repack.bits import U8, pair_pack, pair_unpack
 from repack.block_quantized import BlockMatrix, Layout
+from repack.errors import MobiusError
 
 BLOCK_AXIS = 0  # of [columns, rows]: the one layout in which ONNX Runtime finds its fast product
 
@@ -52,6 +55,12 @@ class QdqMatrix:
         if self.offset is None:
             return y
         return c.graph.op("Add", y, c.graph.op("MatMul", block_sums(c, x, self.layout), self.offset))
+
+    def rows_of(self, c: GraphContext, index: Value, count: int, width: int) -> Matrix:
+        """Not there: see `Qdq.emit_beside`."""
+        raise NotImplementedError
+
+    columns_of = rows_of
 
     def gather(self, c: GraphContext, index: Value) -> Value:
         """Rows, dequantized block by block.
@@ -99,6 +108,13 @@ class Qdq:
         total = sum(matrix.nbytes for matrix in made) + (0 if stack.offset is None else stack.offset.nbytes)
         place_stack(name, parts, _form(whole_layout(parts[0])), total, rows_first=False)
         return stack
+
+    def emit_beside(self, c: GraphContext, name: str, parts: Sequence[StoredRows]) -> SelectableMatrix:
+        """Runtimes fuse no matrix that is cut at run time: it would be dequantized as a whole, for every token."""
+        raise MobiusError(
+            f"{parts[0].record.name}: experts behind DequantizeLinear cannot be gathered",
+            "take --quant-format matmulnbits, or leave it out",
+        )
 
     def _emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> QdqMatrix:
         g, dtype, layout = c.graph, c.target.dtype, whole_layout(parts)

@@ -1,6 +1,6 @@
 """The source's tensors as graph values, each used once or named as left over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -14,7 +14,7 @@ from converters.sources.source import Order, Source, Tensor
 from converters.weights.dense import emit_dense, emit_vector, fold
 from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
-from converters.weights.matrix import ExpertStack, Matrix, StoredRows
+from converters.weights.matrix import ExpertStack, Matrix, SelectableMatrix, StoredRows
 from converters.weights.records import TensorRecord
 from repack.block_quantized import BlockMatrix, Layout
 from repack.errors import MobiusError
@@ -88,6 +88,46 @@ class Weights:
         records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
         parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
         return self._format.emit_experts(self._c, name, parts)
+
+    def experts_below(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
+        """The matrices of `count` experts, `stem`.weight [count, rows, columns], below one another."""
+        name = f"{stem}.weight"
+        if self.kept(name) is None:
+            floats, raw = partial(self.source.floats, name), partial(self.source.raw, name)
+            return self._dense_bands(name, (count, rows, columns), (count * rows, columns), floats, raw)
+        record = self._take(name, (count, rows, columns))
+        parts = [self._expert_rows(record, rows, expert) for expert in range(count)]
+        made = self._format.emit(self._c, name, parts, gathered=False)
+        record.place(record.format, count * record.stored_bytes, stored_as=name, experts=count)
+        return made
+
+    def experts_beside(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
+        """The same beside one another: [rows, count * columns]."""
+        name, source = f"{stem}.weight", self.source
+        if self.kept(name) is None:
+            return self._dense_bands(
+                name,
+                (count, rows, columns),
+                (rows, count * columns),
+                lambda: np.concatenate([source.floats(name, expert=e) for e in range(count)], axis=1),
+                lambda: np.concatenate([source.raw(name, expert=e) for e in range(count)], axis=1),
+            )
+        record = self._take(name, (count, rows, columns))
+        return self._format.emit_beside(self._c, name, [self._expert_rows(record, rows, e) for e in range(count)])
+
+    def _dense_bands(
+        self,
+        name: str,
+        shape: tuple[int, int, int],
+        stored: tuple[int, int],
+        floats: Callable[[], npt.NDArray[np.float32]],
+        raw: Callable[[], npt.NDArray[np.uint8]],
+    ) -> SelectableMatrix:
+        record = self._take(name, shape)
+        one = replace(record, shape=stored)
+        made = emit_dense(self._c, one, floats, raw)
+        record.place(one.format, one.stored_bytes, experts=shape[0])
+        return made
 
     def _dense_experts(self, name: str, shape: tuple[int, int, int]) -> ExpertStack:
         record, source, matrices, total = self._take(name, shape), self.source, [], 0

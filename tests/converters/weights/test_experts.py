@@ -7,7 +7,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 
-from tests.support.any_arch import Case, check_arch, write_arch
+from tests.support.any_arch import write_arch
 from tests.support.arch_cases import all_cases
 from tests.support.f32 import dequantized_copy
 from tests.support.oracle import LlamaModel, require_llama
@@ -59,7 +59,7 @@ def test_gate_and_up_of_two_types(tmp_path: Path) -> None:
 def test_without_optimizations(tmp_path: Path, level: str, storage: str) -> None:
     """At int8 activations too, where constant codes beside scales that are not would be garbage."""
     path, ids = write_arch(tmp_path / "t.gguf", CASE, "Q4_0"), prompt(12, 320)
-    plan, session = export(path, tmp_path / "onnx", storage=storage)
+    _plan, session = export(path, tmp_path / "onnx", storage=storage)
     wanted = session.logits(ids)
     options = ort.SessionOptions()
     options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
