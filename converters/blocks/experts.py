@@ -18,7 +18,9 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
         chosen = gathered_experts if b.c.target.gathers_experts else sorted_experts
-        y = chosen(b, tokens, route(b, tokens, module, prefix), module, prefix)
+        y = chosen(b, _entered(b, tokens, module, prefix), route(b, tokens, module, prefix), module, prefix)
+        if module.latent:
+            y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))
         return y if module.shared is None else g.op("Add", y, _shared(b, x, module, prefix))
 
@@ -31,3 +33,10 @@ def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
         return y
     matrix = b.weights.vector(f"{prefix}.ffn_gate_inp_shexp.weight", (1, b.spec.hidden))
     return b.c.graph.op("Mul", y, b.c.graph.op("Sigmoid", b.c.operators.matmul_transposed(b.c, x, matrix)))
+
+
+def _entered(b: Build, x: Value, module: Experts, prefix: str) -> Value:
+    """What the experts read, which may be fewer channels: [1, tokens, channels]."""
+    if not module.latent:
+        return x
+    return b.weights.matrix(f"{prefix}.ffn_latent_down.weight", (module.latent, b.spec.hidden)).product(b.c, x)

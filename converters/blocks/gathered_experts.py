@@ -32,7 +32,7 @@ class _Projection:
 
 
 def gathered_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
-    """What the chosen experts add: x [1, tokens, hidden] -> the same."""
+    """What the chosen experts add: x [1, tokens, channels] -> the same."""
     g, mixture = b.c.graph, _Mixture(b, module, prefix)
     inputs = (x, routed.experts, b.narrow(routed.weights))
 
@@ -49,7 +49,7 @@ class _Mixture:
 
     def __init__(self, b: Build, module: Experts, prefix: str) -> None:
         self._b, self._module = b, module
-        hidden, width, count = b.spec.hidden, module.width, module.count
+        hidden, width, count = module.channels(b.spec.hidden), module.width, module.count
         parts = {"none": {"up": width}, "fused": {"gate_up": 2 * width}}.get(module.gate, {"gate": width, "up": width})
         self._inner = []
         for part, rows in parts.items():

@@ -12,22 +12,23 @@ from converters.spec import Experts
 
 
 def sorted_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
-    """What the chosen experts add: x [1, tokens, hidden] -> [tokens, 1, hidden]."""
+    """What the chosen experts add: x [1, tokens, channels] -> [tokens, 1, channels]."""
     g, rows, weights = b.c.graph, SortedRows(b, routed.experts, module), b.narrow(routed.weights)
     own = rows.of_tokens(x)
     if module.weighs_inputs:
         own = g.op("Mul", own, rows.of_pairs(weights))
     inner = _inner(b, own, rows, module, prefix)
-    (y,) = _products(b, inner, rows, prefix, {"down": b.spec.hidden}, module.width)
-    made = rows.back(y, b.spec.hidden)
+    channels = module.channels(b.spec.hidden)
+    (y,) = _products(b, inner, rows, prefix, {"down": channels}, module.width)
+    made = rows.back(y, channels)
     if module.weighs_inputs:
         return g.op("ReduceSum", made, g.ints(1))
     return g.op("MatMul", g.op("Reshape", weights, g.ints(-1, 1, module.used)), made)
 
 
 def _inner(b: Build, x: Value, rows: SortedRows, module: Experts, prefix: str) -> Value:
-    """What the down projection reads: [1, rows, hidden] -> [1, rows, width]."""
-    width, hidden = module.width, b.spec.hidden
+    """What the down projection reads: [1, rows, channels] -> [1, rows, width]."""
+    width, hidden = module.width, module.channels(b.spec.hidden)
     if module.gate == "none":
         (up,) = _products(b, x, rows, prefix, {"up": width}, hidden)
         return gated(b.c, None, up, module.activation)

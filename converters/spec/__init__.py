@@ -10,9 +10,11 @@ from converters.spec.recurrent import (
     ChannelMix,
     GatedDeltaNet,
     GatedShortConv,
+    KeyedDeltaNet,
     Mamba,
     Mamba2,
     ProjectedSpace,
+    ReplacingMix,
     StateSpace,
     TimeMix,
 )
@@ -20,8 +22,8 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 
 __all__ = [
     "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block", "ChannelMix",
-    "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm", "LatentAttention",
-    "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm",
-    "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "Rope", "Router", "StateSpace",
-    "TimeMix", "Xielu", "YarnScaling",
+    "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm", "KeyedDeltaNet",
+    "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module",
+    "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope",
+    "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

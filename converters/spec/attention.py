@@ -60,16 +60,25 @@ class Attention(Module):
 
 @dataclass(frozen=True)
 class LatentAttention(Module):
-    """Multi-head latent attention, unfolded (MiniCPM3): low-rank q and kv, one rotary key shared by all heads."""
+    """Multi-head latent attention, unfolded: low-rank kv, and q unless `q_rank` is 0; one key shared by all heads.
+
+    The shared key, the last channels of a head's, is rotary; without a `rope` it has `unturned_dim` channels.
+    """
 
     heads: int
     nope_dim: int
     value_dim: int
     q_rank: int
     kv_rank: int
-    rope: Rope
+    rope: Rope | None
     scale: float
     window: int | None = None
+    unturned_dim: int = 0
+
+    @property
+    def shared_dim(self) -> int:
+        """Channels of the key that all heads share."""
+        return self.unturned_dim if self.rope is None else self.rope.dim
 
     @property
     def kv_heads(self) -> int:
@@ -79,7 +88,7 @@ class LatentAttention(Module):
     @property
     def head_dim(self) -> int:
         """Channels of a query or key."""
-        return self.nope_dim + self.rope.dim
+        return self.nope_dim + self.shared_dim
 
 
 @dataclass(frozen=True)

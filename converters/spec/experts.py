@@ -31,7 +31,8 @@ class Experts(Module):
 
     `activation` as in Mlp; `gate`: "separate", "fused" (one tensor, whose first half of rows it is) or "none".
     `weighs_inputs`: a token's weights multiply what the experts read instead of their results. `shared_gate`: the
-    sigmoid of a product multiplies the result of the shared feed-forward.
+    sigmoid of a product multiplies the result of the shared feed-forward. `latent`: channels that experts read and
+    write between two products that all share, 0 where these are those of the stream.
     """
 
     count: int
@@ -43,3 +44,8 @@ class Experts(Module):
     weighs_inputs: bool = False
     shared: Mlp | None = None
     shared_gate: bool = False
+    latent: int = 0
+
+    def channels(self, hidden: int) -> int:
+        """That an expert reads and writes, in a model with `hidden` channels."""
+        return self.latent or hidden
