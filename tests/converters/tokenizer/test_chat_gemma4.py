@@ -1,4 +1,4 @@
-"""Gemma 4's chats: its vocabulary and a template in its style, beside llama-server and in onnxruntime-genai's engine."""
+"""Gemma 4's chats: its kind of vocabulary and a template in its style, beside llama-server and in genai's engine."""
 
 import importlib.util
 import json
@@ -72,7 +72,7 @@ def test_text_and_ids_are_those_of_llama_server(
     name: str, tools: bool, thinking: bool | None, served: tuple[TextCodec, LlamaServer]
 ) -> None:
     codec, server = served
-    variables = {} if thinking is None else {"enable_thinking": thinking}
+    variables: dict[str, Any] = {} if thinking is None else {"enable_thinking": thinking}
     request: dict[str, Any] = {"messages": _CHATS[name], "chat_template_kwargs": variables}
     if tools:
         request["tools"], variables = _TOOLS, {**variables, "tools": _TOOLS}

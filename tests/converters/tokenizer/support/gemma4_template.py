@@ -1,8 +1,8 @@
 """A chat template in the style of Gemma 4: turns between `<|turn>` and `<turn|>`, thoughts and tools marked alike.
 
-Like the published one it shows thoughts of an answer nowhere, says at the end of a prompt that there are none, and marks
-its texts with `<|"|>`. llama-server knows the family by the text behind `<|tool_call>`, and leaves the messages as they are
-for templates with the comment below.
+Like the published one it shows thoughts of an answer nowhere, says at the end of a prompt that there are none, and
+marks its texts with `<|"|>`. llama-server knows the family by the text behind `<|tool_call>`, and leaves the messages
+as they are for templates with the comment below.
 """
 
 GEMMA4 = """\
