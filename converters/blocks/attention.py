@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from converters.blocks.context import Build
-from converters.blocks.head_norm import head_norm
+from converters.blocks.head_norm import head_norm, plain_head_norm
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
@@ -23,16 +23,21 @@ def attention(b: Build, x: Value, module: Attention, place: Place, inputs: Seque
         heads = _heads(b, module, prefix)
         outside = module.rope is not None and heads.rope is None
         untouched = (module.qk_norm is None or heads.norms is not None) and module.temperature is None and not outside
-        packed = untouched and not module.gated and operator.takes_packed(heads)
+        packed = untouched and not module.gated and not module.value_norm and operator.takes_packed(heads)
         q, k, v, *gate = projections(b, x, module, prefix, packed)
         if module.clip:
             q = _clip(b, q, module.clip)
             k, v = (None if part is None else _clip(b, part, module.clip) for part in (k, v))
-        if k is not None:
+        if not packed:
             q, k = _normed_and_rotated(b, q, k, module, heads, prefix, inputs)
+        if v is not None and module.value_norm:
+            v = plain_head_norm(b, v, module.kv_heads, module.value_dim)
         if module.temperature is not None:
             q = _sharpen(b, q, module.temperature, inputs)
-        y = operator.emit(b.c, q, k, v, heads, place.layer, inputs)
+        if module.cache_of is None:
+            y = operator.emit(b.c, q, k, v, heads, place.layer, inputs)
+        else:
+            y = operator.emit_shared(b.c, q, heads, module.cache_of, inputs)
         if module.sub_norm:
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)
         for opening in gate:
@@ -51,7 +56,7 @@ def _heads(b: Build, module: Attention, prefix: str) -> Heads:
     if rope is not None and not late and operator.rotates(rope.dim):
         heads = replace(heads, rope=OperatorRope(rope.dim, lambda: rotary_tables(b, rope)))
     simple = kind is not None and kind.span == "head" and not late and b.spec.norm.kind == "rms"
-    if not simple or not operator.norms_heads(b.c.target, heads):
+    if not simple or module.cache_of is not None or not operator.norms_heads(b.c.target, heads):
         return heads
     order = head_order(module, 1)
     q, k = (b.weights.vector(f"{prefix}.attn_{part}_norm.weight", (module.head_dim,), order) for part in "qk")
@@ -59,8 +64,8 @@ def _heads(b: Build, module: Attention, prefix: str) -> Heads:
 
 
 def _normed_and_rotated(
-    b: Build, q: Value, k: Value, module: Attention, heads: Heads, prefix: str, inputs: SequenceInputs
-) -> tuple[Value, Value]:
+    b: Build, q: Value, k: Value | None, module: Attention, heads: Heads, prefix: str, inputs: SequenceInputs
+) -> tuple[Value, Value | None]:
     """What the operator does not do itself."""
     late = module.qk_norm is not None and module.qk_norm.after_rope
     if not late and heads.norms is None:
@@ -68,13 +73,13 @@ def _normed_and_rotated(
     if module.rope is not None and heads.rope is None:
         where = positions(b.c, inputs)
         q = rotate(b, q, module.rope, module.heads, where)
-        k = rotate(b, k, module.rope, module.kv_heads, where)
+        k = None if k is None else rotate(b, k, module.rope, module.kv_heads, where)
     return _norm_heads(b, q, k, module, prefix) if late else (q, k)
 
 
-def _norm_heads(b: Build, q: Value, k: Value, module: Attention, prefix: str) -> tuple[Value, Value]:
+def _norm_heads(b: Build, q: Value, k: Value | None, module: Attention, prefix: str) -> tuple[Value, Value | None]:
     q = head_norm(b, q, module, module.heads, f"{prefix}.attn_q_norm")
-    return q, head_norm(b, k, module, module.kv_heads, f"{prefix}.attn_k_norm")
+    return q, None if k is None else head_norm(b, k, module, module.kv_heads, f"{prefix}.attn_k_norm")
 
 
 def _clip(b: Build, x: Value, limit: float) -> Value:

@@ -13,11 +13,15 @@ WIDE = "float32"  # of recurrent states, of what decays them, and of their sums,
 
 @dataclass
 class Build:
-    """A model under construction; `c` is what operators and weight formats see of it."""
+    """A model under construction; `c` is what operators and weight formats see of it.
+
+    `layer_inputs`: of each layer what it has of the per-layer embedding, [batch, sequence, width].
+    """
 
     c: GraphContext
     spec: ModelSpec
     weights: Weights
+    layer_inputs: tuple[Value, ...] = ()
 
     @property
     def residual_dtype(self) -> str:

@@ -9,6 +9,7 @@ from converters.blocks.context import Build
 from converters.blocks.embedding import embed, head
 from converters.blocks.module import Place, emit_module
 from converters.blocks.norm import norm, stream_norm
+from converters.blocks.per_layer import layer_inputs
 from converters.blocks.residual import Residual
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
@@ -29,7 +30,10 @@ def build_decoder(b: Build) -> Value:
     logits_at = len(g.outputs)
     with g.scope("model"):
         inputs = _sequence_inputs(b, input_ids, mask)
-        residual = Residual(b, embed(b, input_ids, inputs))
+        x = embed(b, input_ids, inputs)
+        if b.spec.per_layer is not None:
+            b.layer_inputs = layer_inputs(b, x, b.spec.per_layer, input_ids)
+        residual = Residual(b, x)
         for index, layer in enumerate(b.spec.layers):
             with g.scope(f"layers.{index}"):
                 _layer(b, residual, layer, Place(index, f"blk.{layer.index}"), inputs)
@@ -47,7 +51,10 @@ def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: Seq
     if layer.closing_norm is not None:
         residual.renew(layer.closing_norm)
     if layer.closing_scale != 1.0:
-        residual.rescale(layer.closing_scale)
+        residual.rescale(b.c.number("stream_scale", layer.closing_scale, b.residual_dtype))
+    if layer.closing_weight is not None:
+        name = f"{place.prefix}.{layer.closing_weight}.weight"
+        residual.rescale(b.weights.vector(name, (1,), dtype=b.residual_dtype))
 
 
 def _groups(blocks: Sequence[Block]) -> list[list[Block]]:
@@ -65,7 +72,8 @@ def _groups(blocks: Sequence[Block]) -> list[list[Block]]:
 def _add(b: Build, residual: Residual, group: Sequence[Block], place: Place, inputs: SequenceInputs) -> None:
     """Blocks that read one input; the results are added up and join the stream."""
     first, *others = group
-    x = b.to_activation(residual.total() if first.norm is None else residual.normed(f"{place.prefix}.{first.norm}"))
+    x = residual.total() if first.norm is None else residual.normed(f"{place.prefix}.{first.norm}")
+    x = _as_read(b, x, first)
     made = emit_module(b, x, first.module, place, inputs)
     if place.layer == 0 and first is b.spec.layers[0].blocks[0]:  # joins the stream, from where nothing removes it
         made = b.c.operators.attention.guard(b.c, made, inputs)
@@ -81,12 +89,17 @@ def _own_input(b: Build, residual: Residual, block: Block, place: Place) -> Valu
     x = residual.total()
     if block.norm is not None:
         x = norm(b, x, f"{place.prefix}.{block.norm}", b.spec.hidden, dtype=b.residual_dtype)
-    return b.to_activation(x)
+    return _as_read(b, x, block)
+
+
+def _as_read(b: Build, x: Value, block: Block) -> Value:
+    """From the stream's type to that in which the block reads."""
+    return x if block.module.wide else b.to_activation(x)
 
 
 def _result(b: Build, y: Value, block: Block, place: Place) -> Value:
     """What a block adds, in the stream's type."""
-    y = b.to_residual(y)
+    y = y if block.module.wide else b.to_residual(y)
     if block.post_norm is not None:
         y = stream_norm(b, y, f"{place.prefix}.{block.post_norm}")
     if block.scale != 1.0:

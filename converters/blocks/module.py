@@ -35,5 +35,5 @@ def emits(kind: type[M]) -> Callable[[Emit[M]], Emit[M]]:
 
 
 def emit_module(b: Build, x: Value, module: Module, place: Place, inputs: SequenceInputs) -> Value:
-    """A module's result, in the activation type."""
+    """A module's result, in the type in which it reads."""
     return _EMITTERS[type(module)](b, x, module, place, inputs)

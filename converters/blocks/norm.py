@@ -19,14 +19,17 @@ def norm(b: Build, x: Value, name: str, width: int, *, order: Order = None, dtyp
 
 def norm_or_plain(b: Build, x: Value, name: str, width: int) -> Value:
     """As `norm`, without weights where the file has none of this name."""
-    if f"{name}.weight" in b.weights:
-        return norm(b, x, name, width)
+    return norm(b, x, name, width) if f"{name}.weight" in b.weights else plain_norm(b, x, width)
+
+
+def plain_norm(b: Build, x: Value, width: int) -> Value:
+    """As `norm`, without weights."""
     return _normalize(b, x, _ones(b, width, b.c.target.dtype), None)
 
 
 def norm_of_each(b: Build, x: Value, name: str, shape: tuple[int, int], order: Order) -> Value:
     """A norm over the last axis of x [..., heads, channels] with a weight for each head and channel: `shape`."""
-    y = _normalize(b, x, _ones(b, shape[1], b.c.target.dtype), None)
+    y = plain_norm(b, x, shape[1])
     return b.c.graph.op("Mul", y, b.weights.vector(f"{name}.weight", shape, order))
 
 

@@ -15,7 +15,7 @@ def projections(
 ) -> tuple[Value, Value | None, Value | None, *tuple[Value, ...]]:
     """q, k and v; or, if `packed` allows, all three side by side in the first, which the operator takes as well.
 
-    Behind them the gate of a gated attention.
+    Only q where another layer's keys and values are read. Behind them the gate of a gated attention.
     """
     g, hidden = b.c.graph, b.spec.hidden
     if module.gated:
@@ -25,6 +25,12 @@ def projections(
         (f"{prefix}.attn_k", module.kv_heads * module.head_dim, head_order(module, module.kv_heads)),
         (f"{prefix}.attn_v", module.kv_heads * module.value_dim, None),
     ]
+    if module.cache_of is not None:
+        return linear(b, x, *rows[0][:2], hidden, rows[0][2]), None, None
+    if module.keys_as_values:
+        assert module.value_dim == module.head_dim and rows[1][2] is None, "keys in the file's order are the values"
+        q, k = (linear(b, x, name, count, hidden, order) for name, count, order in rows[:2])
+        return q, k, k
     widths = [width for _, width, _ in rows]
     if f"{prefix}.attn_qkv.weight" in b.weights:
         all_rows = _joined_order(rows) if rows[0][2] is not None else None

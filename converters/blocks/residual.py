@@ -32,10 +32,9 @@ class Residual:
         self._pending = None
         return x
 
-    def rescale(self, scale: float) -> None:
-        """The stream is multiplied."""
-        b = self._b
-        self._total = b.c.graph.op("Mul", self.total(), b.c.number("stream_scale", scale, b.residual_dtype))
+    def rescale(self, scale: Value) -> None:
+        """The stream is multiplied by one number, in its type."""
+        self._total = self._b.c.graph.op("Mul", self.total(), scale)
 
     def renew(self, name: str) -> None:
         """The stream becomes its norm."""

@@ -93,6 +93,9 @@ class AttentionOperator(Protocol):
         Adds the layer's states to the graph.
         """
 
+    def emit_shared(self, c: "GraphContext", q: Value, heads: Heads, owner: int, inputs: SequenceInputs) -> Value:
+        """As `emit`, over the keys and values of a layer before, `owner`, behind this step; adds no states."""
+
 
 @dataclass(frozen=True)
 class DeltaInputs:
@@ -233,7 +236,8 @@ class OperatorSet(Protocol):
 class GraphContext:
     """Graph, target and its operators; `memo` keeps values that several nodes share (block sums, rotary tables).
 
-    `states` are those that layers have declared so far, in the order of the graph's inputs. `norms_heads`: an
+    `states` are those that layers have declared so far, in the order of the graph's inputs; `kept` is what they become
+    in this step, by layer and part. `norms_heads`: an
     attention operator norms q and k itself, which not every provider can. `runtimes`: versions of ONNX Runtime that are
     needed, all of them, beside the target's own.
     """
@@ -243,6 +247,7 @@ class GraphContext:
     operators: OperatorSet
     context_length: int
     states: list[State] = field(default_factory=list)
+    kept: dict[tuple[int, str], Value] = field(default_factory=dict)
     norms_heads: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict)
     runtimes: set[str] = field(default_factory=set)
@@ -287,3 +292,4 @@ class GraphContext:
     def keep(self, state: State, value: Value) -> None:
         """Make `value` what the next run gets in place of the state."""
         self.graph.output(value, state.output, state.dtype, state.output_shape)
+        self.kept[state.layer, state.part] = value

@@ -1,5 +1,6 @@
 """GroupQueryAttention with its in-place key/value cache, for heads of any size, with or without ALiBi."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,38 +81,66 @@ class GroupQueryAttention:
         inputs: SequenceInputs,
     ) -> Value:
         """See `AttentionOperator.emit`."""
-        g, dim = c.graph, stored_dim(heads)
+        dim = stored_dim(heads)
         if not self.takes_packed(heads):
             assert k is not None and v is not None
             _check_widening(c.target, heads, dim)
             q, k, v = _widened(c, q, k, v, heads, dim, inputs)
-        lengths = inputs.sequence_lengths
-        if c.target.checks_indices:
-            lengths = _checked_lengths(c, inputs)
         shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
-        cos, sin = heads.rope.tables() if heads.rope else (None, None)
-        norms: list[Value | None] = []
-        extra: dict[str, Any] = {}
-        if heads.norms is not None:
-            norms = [*[None] * NORM_INPUTS_BEHIND, heads.norms.q, heads.norms.k]
-            extra["qk_norm_epsilon"] = heads.norms.epsilon
-            c.norms_heads = True
-        y, *present = g.multi_op(
-            "GroupQueryAttention", q, k, v, *past, lengths, inputs.total_length, cos, sin, *norms,
-            domain=MICROSOFT, outputs=3,
-            num_heads=heads.count, kv_num_heads=heads.kv_count, scale=heads.scale, softcap=heads.softcap,
-            local_window_size=heads.window if heads.window is not None else -1,
-            do_rotary=int(heads.rope is not None), rotary_interleaved=0, **extra,
-        )  # fmt: skip
+        y, *present = _attend(c, (q, k, v, *past), heads, inputs, outputs=3)
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
-        if dim == heads.value_dim:
-            return y
-        split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
-        cut = g.op("Slice", split, g.ints(0), g.ints(heads.value_dim), g.ints(3))
-        return _flat(c, cut, heads.count * heads.value_dim)
+        return _own_channels(c, y, heads, dim)
+
+    def emit_shared(self, c: GraphContext, q: Value, heads: Heads, owner: int, inputs: SequenceInputs) -> Value:
+        """The owner's present states as past ones, to which no key and no value is added.
+
+        Without outputs of its own for them: with these, the operator copies the whole buffers at every step.
+        """
+        c.needs_runtime("1.31.0")  # 1.26.0 refuses that, 1.27.0 to 1.30.0 end the process
+        assert not heads.max_alibi_bias and heads.norms is None
+        g, dim = c.graph, stored_dim(heads)
+        if dim != heads.dim:
+            _check_widening(c.target, heads, dim)
+            q = _flat(c, _widen(c, q, heads.count, heads.dim, dim), heads.count * dim)
+        width = heads.kv_count * dim
+        nothing = c.shared(("no keys", width), lambda: g.op("Slice", q, g.ints(0, 0), g.ints(0, width), g.ints(1, 2)))
+        past = [c.kept[owner, part] for part in ("key", "value")]
+        (y,) = _attend(c, (q, nothing, nothing, *past), heads, inputs, outputs=1)
+        return _own_channels(c, y, heads, dim)
+
+
+def _attend(
+    c: GraphContext, values: Sequence[Value | None], heads: Heads, inputs: SequenceInputs, outputs: int
+) -> tuple[Value, ...]:
+    """The operator on q, k, v and the past states."""
+    lengths = _checked_lengths(c, inputs) if c.target.checks_indices else inputs.sequence_lengths
+    cos, sin = heads.rope.tables() if heads.rope else (None, None)
+    norms: list[Value | None] = []
+    extra: dict[str, Any] = {}
+    if heads.norms is not None:
+        norms = [*[None] * NORM_INPUTS_BEHIND, heads.norms.q, heads.norms.k]
+        extra["qk_norm_epsilon"] = heads.norms.epsilon
+        c.norms_heads = True
+    return c.graph.multi_op(
+        "GroupQueryAttention", *values, lengths, inputs.total_length, cos, sin, *norms,
+        domain=MICROSOFT, outputs=outputs,
+        num_heads=heads.count, kv_num_heads=heads.kv_count, scale=heads.scale, softcap=heads.softcap,
+        local_window_size=heads.window if heads.window is not None else -1,
+        do_rotary=int(heads.rope is not None), rotary_interleaved=0, **extra,
+    )  # fmt: skip
+
+
+def _own_channels(c: GraphContext, y: Value, heads: Heads, dim: int) -> Value:
+    """The result [batch, sequence, heads * dim] without the channels by which heads were widened."""
+    g = c.graph
+    if dim == heads.value_dim:
+        return y
+    split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
+    cut = g.op("Slice", split, g.ints(0), g.ints(heads.value_dim), g.ints(3))
+    return _flat(c, cut, heads.count * heads.value_dim)
 
 
 def _checked_lengths(c: GraphContext, inputs: SequenceInputs) -> Value:

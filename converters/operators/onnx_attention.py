@@ -59,15 +59,33 @@ class OnnxAttention:
         shapes = {part: (BATCH, heads.kv_count, PAST_LENGTH, dim) for part, dim in sizes.items()}
         states = c.add_states(layer, shapes, in_place=False)
         past = [c.past(state) for state in states]
-        mask = c.shared(("mask", heads.window, heads.count * bool(heads.max_alibi_bias), heads.max_alibi_bias),
-                        lambda: _mask(c, heads, inputs))  # fmt: skip
         y, *present = c.graph.multi_op(
-            "Attention", q, k, v, mask, *past, outputs=3, scale=heads.scale, softcap=heads.softcap,
+            "Attention", q, k, v, _shared_mask(c, heads, inputs), *past, outputs=3, scale=heads.scale,
+            softcap=heads.softcap,
             q_num_heads=heads.count, kv_num_heads=heads.kv_count,
         )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
         return y
+
+    def emit_shared(self, c: GraphContext, q: Value, heads: Heads, owner: int, inputs: SequenceInputs) -> Value:
+        """The owner's present states as keys and values, which have an axis of heads: then q must have one, too."""
+        g = c.graph
+        assert heads.rope is None and heads.norms is None
+        if heads.softcap:
+            c.needs_runtime("1.27.0")
+        split = g.op("Transpose", g.op("Reshape", q, g.ints(0, 0, heads.count, heads.dim)), perm=[0, 2, 1, 3])
+        known = [c.kept[owner, part] for part in ("key", "value")]
+        mask = _shared_mask(c, heads, inputs)
+        y = g.op("Attention", split, *known, mask, scale=heads.scale, softcap=heads.softcap)
+        y = g.op("Transpose", y, perm=[0, 2, 1, 3])
+        return g.op("Reshape", y, g.ints(0, 0, heads.count * heads.value_dim))
+
+
+def _shared_mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
+    """See `_mask`, once for all layers that see alike."""
+    bias = heads.max_alibi_bias
+    return c.shared(("mask", heads.window, heads.count * bool(bias), bias), lambda: _mask(c, heads, inputs))
 
 
 def _mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:

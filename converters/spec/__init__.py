@@ -4,6 +4,7 @@ from converters.spec.attention import Attention, HeadNorm, LatentAttention, Line
 from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
 from converters.spec.mlp import Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm
+from converters.spec.per_layer import PerLayerEmbedding, PerLayerInput
 from converters.spec.recurrent import (
     ChannelMix,
     GatedDeltaNet,
@@ -19,5 +20,6 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 __all__ = [
     "LAYER_INPUT", "STREAM", "Attention", "Block", "ChannelMix", "ContextFactors", "GatedDeltaNet", "GatedShortConv",
     "HeadNorm", "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec",
-    "Module", "Norm", "ProjectedSpace", "QueryTemperature", "Rope", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
+    "Module", "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "Rope", "StateSpace",
+    "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

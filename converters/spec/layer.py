@@ -1,13 +1,19 @@
 """A layer: blocks between the residual stream and itself, each with a module."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 STREAM, LAYER_INPUT = "stream", "layer_input"  # what a block reads
 
 
 @dataclass(frozen=True)
 class Module:
-    """A mechanism between the residual stream and itself: one dataclass here, one file in `converters.blocks`."""
+    """A mechanism between the residual stream and itself: one dataclass here, one file in `converters.blocks`.
+
+    `wide`: it reads and returns the type of the residual stream, whose numbers the activation type may not hold.
+    """
+
+    wide: ClassVar[bool] = False
 
 
 @dataclass(frozen=True)
@@ -29,10 +35,12 @@ class Block:
 class Layer:
     """Blocks, whose tensors are named `blk.{index}.*`, in their order; most models have two.
 
-    `closing_norm` names a norm that the residual stream becomes behind the layer; `closing_scale` multiplies it there.
+    `closing_norm` names a norm that the residual stream becomes behind the layer; `closing_scale` multiplies it there,
+    as does the one number of the tensor that `closing_weight` names below `blk.N.`.
     """
 
     index: int
     blocks: tuple[Block, ...]
     closing_norm: str | None = None
     closing_scale: float = 1.0
+    closing_weight: str | None = None

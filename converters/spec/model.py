@@ -7,6 +7,7 @@ from typing import Any
 from converters.spec.attention import Attention, LatentAttention
 from converters.spec.layer import Layer, Module
 from converters.spec.mlp import Mlp
+from converters.spec.per_layer import PerLayerEmbedding
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class ModelSpec:
     `embedding` and `head` name matrices (`token_embd`, `output`), `output_norm` the norm before the head.
     `logit_scale` multiplies the logits.
     `ignored`: patterns of tensors that llama.cpp loads and never uses.
+    `per_layer`: embeddings of each layer's own, which PerLayerInput reads.
     `wide_residual`: the residual stream exceeds float16's 65504, so it stays float32 in float16 graphs.
     """
 
@@ -43,6 +45,7 @@ class ModelSpec:
     learned_positions: bool = False
     logit_scale: float = 1.0
     final_softcap: float = 0.0
+    per_layer: PerLayerEmbedding | None = None
     ignored: tuple[str, ...] = ()
     wide_residual: bool = False
 

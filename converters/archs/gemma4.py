@@ -1,0 +1,116 @@
+"""Gemma 4, dense: local and global layers with heads of their own, caches that later layers read, per-layer embeddings.
+
+What a file has of it, its keys and tensors say: no size is known by its name.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
+from converters.archs.hparams import Hparams
+from converters.archs.layers import SANDWICH, layer
+from converters.archs.registry import architecture
+from converters.archs.rope import rope
+from converters.spec import Attention, Block, HeadNorm, Layer, ModelSpec, PerLayerEmbedding, PerLayerInput, Rope
+from repack.errors import MobiusError
+
+LOCAL_THETA = 10000.0  # rotary base of local layers, unless the file says otherwise
+FINAL_SOFTCAP = 30.0  # of the logits, unless the file says otherwise; 0 is none
+ACTIVATION = "gelu_tanh"
+
+
+@architecture("gemma4", "Gemma 4, dense")
+def gemma4(h: Hparams) -> ModelSpec:
+    """Sandwich norms, norms on q, k and v, no attention scale; norms hold the weight itself."""
+    hidden, width = h.positive("embedding_length"), h.integer("embedding_length_per_layer_input")
+    h.ignore("expert_feed_forward_length")  # says nothing without experts
+    layers = _layers(h, width > 0)
+    return decoder(
+        h,
+        layers,
+        rms_norm(h),
+        genai_type="gemma4_text",
+        mlp_scales=True,
+        embedding_scale=hidden**0.5,
+        per_layer=per_layer_embedding(hidden, width) if width > 0 else None,
+        final_softcap=h.number("final_logit_softcapping", FINAL_SOFTCAP),
+        ignored=unread_caches(layers),
+        wide_residual=True,
+    )
+
+
+def per_layer_embedding(hidden: int, width: int) -> PerLayerEmbedding:
+    """Both parts are as large as the stream's embedding; their sum is scaled like one."""
+    return PerLayerEmbedding(width, table_scale=width**0.5, projection_scale=hidden**-0.5, sum_scale=2**-0.5)
+
+
+def unread_caches(layers: Iterable[Layer]) -> tuple[str, ...]:
+    """Tensors of keys and values that layers which read another's may still have."""
+    readers = (i.index for i in layers for block in i.blocks if getattr(block.module, "cache_of", None) is not None)
+    return tuple(f"blk.{index}.attn_{part}.*" for index in readers for part in ("k", "v", "k_norm"))
+
+
+def _layers(h: Hparams, per_layer: bool) -> tuple[Layer, ...]:
+    local, ropes = _local_layers(h), _ropes(h)
+    owners = shared_cache(h, local, h.integer("attention.shared_kv_layers", 0))
+    window = h.positive("attention.sliding_window")
+
+    def made(i: int) -> Layer:
+        mixer = _attention(h, i, ropes[local[i]], local[i], window if local[i] else None)
+        found = layer(i, replace(mixer, cache_of=owners[i]), gated_mlp(h, ACTIVATION, layer=i), SANDWICH)
+        if per_layer:
+            found = replace(found, blocks=(*found.blocks, Block(PerLayerInput(ACTIVATION), None, "post_norm")))
+        scaled = h.has_tensor(f"blk.{i}.layer_output_scale.weight")
+        return replace(found, closing_weight="layer_output_scale" if scaled else None)
+
+    return tuple(made(i) for i in range(layer_count(h)))
+
+
+def _attention(h: Hparams, i: int, rotary: Rope, local: bool, window: int | None) -> Attention:
+    """Of one layer; a layer without attn_v has its keys for values."""
+    mixer = attention(
+        h, rotary, i, window=window, scale=1.0, qk_norm=HeadNorm(), value_norm=True,
+        keys_as_values=not h.has_tensor(f"blk.{i}.attn_v.weight"),
+    )  # fmt: skip
+    keys, values = (f"attention.{part}_length_swa" for part in ("key", "value"))
+    if local:
+        mixer = replace(mixer, head_dim=h.positive(keys), value_dim=h.positive(values))
+    if mixer.head_dim != mixer.value_dim:  # llama.cpp stops here too
+        raise MobiusError(
+            f"layer {i} has keys of {mixer.head_dim} channels and values of {mixer.value_dim}",
+            "this architecture has heads of one size; the metadata is damaged or unusual",
+        )
+    return mixer
+
+
+def _ropes(h: Hparams) -> dict[bool, Rope]:
+    """Of global (False) and local layers (True): frequency factors are for global ones, which turn in part by them."""
+    whole = replace(rope(h, head_dim(h), partial=True), factors="rope_freqs.weight")
+    turned = h.positive("rope.dimension_count_swa", whole.dim)
+    theta = h.number("rope.freq_base_swa", LOCAL_THETA)
+    return {False: whole, True: replace(whole, theta=theta, dim=turned, scaling=None, factors=None)}
+
+
+def _local_layers(h: Hparams) -> list[bool]:
+    """Flags per layer, or one for all: a number is no period here."""
+    given = h.raw("attention.sliding_window_pattern")
+    if isinstance(given, int):
+        return [bool(given)] * layer_count(h)
+    if given is None:
+        raise MobiusError("the file has no key gemma4.attention.sliding_window_pattern", "it is incomplete")
+    return local_layers(h, 0)
+
+
+def shared_cache(h: Hparams, local: list[bool], count: int) -> list[int | None]:
+    """Which layer's keys and values each reads: the last `count` those of the last one of its kind before them.
+
+    Raises:
+        MobiusError: before them does not stand a local layer and a global one, in this order, as llama.cpp wants it.
+    """
+    first = len(local) - count
+    if count and (count < 0 or first < 2 or [local[first - 2], local[first - 1]] != [True, False]):
+        raise MobiusError(
+            f"{count} of {len(local)} layers share keys and values, but no local and global layer stand before them",
+            "the metadata is damaged or unusual",
+        )
+    return [None if i < first else first - (2 if local[i] else 1) for i in range(len(local))]
