@@ -5,6 +5,7 @@ from converters.blocks.context import Build
 from converters.blocks.linear import linear, saves_correction, stackable, stacked_linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
+from converters.blocks.sparsity import above_deviations
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.spec import Mlp
@@ -19,6 +20,8 @@ def mlp(b: Build, x: Value, module: Mlp, place: Place, _: SequenceInputs) -> Val
             y = activation(b.c, linear(b, x, f"{prefix}.ffn_up", module.width, hidden), module.activation)
         else:
             gate, up = _gate_and_up(b, x, module, prefix)
+            if module.sparsity is not None:
+                gate = above_deviations(b, gate, module.sparsity, module.width)
             y = g.op("Mul", activation(b.c, gate, module.activation), up)
         if module.sub_norm:
             y = norm(b, y, f"{prefix}.ffn_sub_norm", module.width)

@@ -38,7 +38,7 @@ class Weights:
     def matrix(self, name: str, shape: tuple[int, int], order: Order = None, gathered: bool = False) -> Matrix:
         """A 2-D tensor, quantized or dense as the target wants; `order` picks its rows in a new order.
 
-        `gathered`: its rows are only looked up, never multiplied.
+        Or a 3-D one, whose matrices stand below one another. `gathered`: its rows are only looked up, never multiplied.
 
         Raises:
             MobiusError: the tensor is missing, has another shape, or a type that cannot be kept.
@@ -50,7 +50,7 @@ class Weights:
             else:
                 record, source = self._take(name, shape), self.source
                 self._matrices[name] = emit_dense(
-                    self._c, record, lambda: source.floats(name, order), lambda: source.raw(name, order)
+                    self._c, record, shape, lambda: source.floats(name, order), lambda: source.raw(name, order)
                 )
         return self._matrices[name]
 
@@ -134,6 +134,7 @@ class Weights:
             known = ", ".join([*FLOAT_TYPES, *QUANT_TYPES])
             raise MobiusError(f"{name} is of type {info.type_name}, which is not supported", f"supported: {known}")
         same = info.shape in (shape, (1, *shape)) or (loose and _larger(info.shape) == _larger(shape))
+        same = same or (len(info.shape) == len(shape) + 1 == 3 and _flat(info.shape) == shape)
         if not same:
             raise MobiusError(
                 f"{name} has shape {list(info.shape)}, but the metadata asks for {list(shape)}",
@@ -144,6 +145,11 @@ class Weights:
     def _record(self, info: Tensor) -> TensorRecord:
         self.records[info.name] = TensorRecord(info.name, info.type_name, info.shape, info.nbytes or 0)
         return self.records[info.name]
+
+
+def _flat(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Matrices below one another."""
+    return shape[0] * shape[1], shape[2]
 
 
 def _larger(shape: tuple[int, ...]) -> list[int]:
