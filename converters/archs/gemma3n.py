@@ -1,4 +1,4 @@
-"""Gemma 3n: several residual streams, low-rank residuals, sparse gates, embeddings per layer, caches that later layers read.
+"""Gemma 3n: several residual streams, low-rank residuals, sparse gates, per-layer embeddings, caches that others read.
 
 Its sizes are those that llama.cpp has for it, whatever a file says of them: a file that says otherwise is refused.
 """
@@ -40,7 +40,8 @@ def gemma3n(h: Hparams) -> ModelSpec:
     """Sandwich norms, norms on q, k and v, no attention scale; norms hold the weight itself."""
     _check_sizes(h)
     hidden, layers = h.positive("embedding_length"), _layers(h)
-    unscaled = tuple(f"blk.{i}.attn_q.scale" for i in range(OWNERS, layer_count(h)))  # as in llama.cpp
+    # llama.cpp uses neither where keys and values are another layer's.
+    unused = tuple(f"blk.{i}.attn_q.{extra}" for i in range(OWNERS, layer_count(h)) for extra in ("bias", "scale"))
     return decoder(
         h,
         layers,
@@ -49,7 +50,7 @@ def gemma3n(h: Hparams) -> ModelSpec:
         per_layer=per_layer_embedding(hidden, WIDTH),
         streams=Streams(STREAMS),
         final_softcap=FINAL_SOFTCAP,
-        ignored=(*unread_caches(layers), *unscaled),
+        ignored=(*unread_caches(layers), *unused),
         wide_residual=True,
     )
 

@@ -23,7 +23,7 @@ class Norm:
 class Streams:
     """`count` residual streams side by side (AltUp, arXiv 2301.13310).
 
-    Layers read a prediction of the first one and correct them all by their result; a head reads what they are in common.
+    Layers read a prediction of the first one, and correct them all by their result; the head reads their mean.
     """
 
     count: int
