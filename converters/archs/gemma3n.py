@@ -3,12 +3,14 @@
 Its sizes are those that llama.cpp has for it, whatever a file says of them: a file that says otherwise is refused.
 """
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
 from converters.archs.gemma4 import per_layer_embedding, shared_cache, unread_caches
 from converters.archs.hparams import Hparams
+from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import (
@@ -19,6 +21,7 @@ from converters.spec import (
     HeadNorm,
     Laurel,
     Layer,
+    Mlp,
     ModelSpec,
     PerLayerInput,
     Streams,
@@ -35,7 +38,35 @@ FINAL_SOFTCAP = 30.0
 ACTIVATION = "gelu_tanh"
 
 
-@architecture("gemma3n", "Gemma 3n, text")
+def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
+    """Its class counts all layers, also those without a cache: what makes caches by their number has too many."""
+    mixers = [module for module in spec.modules() if isinstance(module, Attention)]
+    sparse = [module.sparsity is not None for module in spec.modules() if isinstance(module, Mlp)]
+    values = {
+        **windows(spec),
+        "altup_active_idx": 0,
+        "altup_num_inputs": STREAMS,
+        "altup_correct_scale": True,
+        "laurel_rank": RANK,
+        "hidden_size_per_layer_input": WIDTH,
+        "vocab_size_per_layer_input": spec.vocab,
+        "num_kv_shared_layers": sum(mixer.cache_of is not None for mixer in mixers),
+        "activation_sparsity_pattern": [0.95 if found else 0.0 for found in sparse],
+        "final_logit_softcapping": spec.final_softcap,
+    }
+    names = {"hidden_act": "hidden_activation"}
+    return HuggingFace(
+        "gemma3n_text",
+        "Gemma3nForCausalLM",
+        names,
+        values,
+        rope_by_layer_type=True,
+        optimum=None,
+        transformers_js=False,
+    )
+
+
+@architecture("gemma3n", "Gemma 3n, text", hugging_face)
 def gemma3n(h: Hparams) -> ModelSpec:
     """Sandwich norms, norms on q, k and v, no attention scale; norms hold the weight itself."""
     _check_sizes(h)

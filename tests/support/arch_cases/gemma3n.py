@@ -21,7 +21,7 @@ DEEP = {
 }  # fmt: skip
 TIED, NO_BIASES = r"^output\.", r"\.bias$"
 CASES = {
-    "usual": Case("gemma3n", keys=KEYS, drop=(TIED, NO_BIASES), values=VALUES, gelu=True),
+    "usual": Case("gemma3n", keys={**KEYS, "block_count": 5}, drop=(TIED, NO_BIASES), values=VALUES, gelu=True),
     "layers that read others' keys and values": Case(
         "gemma3n", keys=DEEP, drop=(TIED, NO_BIASES), values=VALUES, gelu=True
     ),
