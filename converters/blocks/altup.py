@@ -68,8 +68,9 @@ class AltUp(Residual):
         with g.scope("altup"):
             first, others = g.multi_op("Split", self._streams, g.ints(1, n - 1), outputs=2, axis=2)
             # Each of the others by a matrix of its own: of all products those of stream i and matrix i.
-            made = wide_linear(b, others, "altup_unembd_proj", (n - 1) * b.spec.hidden, b.spec.hidden)
-            pairs = g.op("Reshape", made, g.ints(0, 0, (n - 1) ** 2, b.spec.hidden))
+            flat, rows = g.op("Reshape", others, g.ints(0, -1, b.spec.hidden)), (n - 1) * b.spec.hidden
+            made = wide_linear(b, flat, "altup_unembd_proj", rows, b.spec.hidden)
+            pairs = g.op("Reshape", made, g.ints(0, -1, (n - 1) ** 2, b.spec.hidden))
             own = g.op("Gather", pairs, g.ints(*range(0, (n - 1) ** 2, n)), axis=2)
             whole = g.op("Concat", first, self._as_long_as(first, own), axis=2)
             self._total = g.op("ReduceMean", whole, g.ints(2), keepdims=0)
