@@ -6,7 +6,8 @@ What a file has of it, its keys and tensors say: no size is known by its name.
 from collections.abc import Iterable
 from dataclasses import replace
 
-from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
+from converters.archs.common import attention, decoder, gated_mlp, head_dim, local_layers, rms_norm
+from converters.archs.gemma4_class import hugging_face
 from converters.archs.hparams import Hparams
 from converters.archs.layers import SANDWICH, layer
 from converters.archs.registry import architecture
@@ -19,7 +20,7 @@ FINAL_SOFTCAP = 30.0  # of the logits, unless the file says otherwise; 0 is none
 ACTIVATION = "gelu_tanh"
 
 
-@architecture("gemma4", "Gemma 4, dense")
+@architecture("gemma4", "Gemma 4, dense", hugging_face)
 def gemma4(h: Hparams) -> ModelSpec:
     """Sandwich norms, norms on q, k and v, no attention scale; norms hold the weight itself."""
     hidden, width = h.positive("embedding_length"), h.integer("embedding_length_per_layer_input")
@@ -55,30 +56,39 @@ def _layers(h: Hparams, per_layer: bool) -> tuple[Layer, ...]:
     owners = shared_cache(h, local, h.integer("attention.shared_kv_layers", 0))
     window = h.positive("attention.sliding_window")
 
-    def made(i: int) -> Layer:
-        mixer = _attention(h, i, ropes[local[i]], local[i], window if local[i] else None)
-        found = layer(i, replace(mixer, cache_of=owners[i]), gated_mlp(h, ACTIVATION, layer=i), SANDWICH)
+    def made(i: int, mixer: Attention) -> Layer:
+        found = layer(i, mixer, gated_mlp(h, ACTIVATION, layer=i), SANDWICH)
         if per_layer:
             found = replace(found, blocks=(*found.blocks, Block(PerLayerInput(ACTIVATION), None, "post_norm")))
         scaled = h.has_tensor(f"blk.{i}.layer_output_scale.weight")
         return replace(found, closing_weight="layer_output_scale" if scaled else None)
 
-    return tuple(made(i) for i in range(layer_count(h)))
+    mixers = [_attention(h, i, ropes[near], window if near else None, owners[i]) for i, near in enumerate(local)]
+    for i, owner in enumerate(owners):
+        if owner is not None and mixers[i] != replace(mixers[owner], heads=mixers[i].heads, cache_of=owner):
+            raise MobiusError(
+                f"layer {i} reads keys and values of layer {owner}, but asks for others", "the metadata is damaged"
+            )
+    return tuple(made(i, mixer) for i, mixer in enumerate(mixers))
 
 
-def _attention(h: Hparams, i: int, rotary: Rope, local: bool, window: int | None) -> Attention:
-    """Of one layer; a layer without attn_v has its keys for values."""
+def _attention(h: Hparams, i: int, rotary: Rope, window: int | None, owner: int | None) -> Attention:
+    """Of one layer, global without a window; where there is no attn_v for its keys, they are its values too."""
     mixer = attention(
         h, rotary, i, window=window, scale=1.0, qk_norm=HeadNorm(), value_norm=True,
-        keys_as_values=not h.has_tensor(f"blk.{i}.attn_v.weight"),
+        keys_as_values=not h.has_tensor(f"blk.{i if owner is None else owner}.attn_v.weight"), cache_of=owner,
     )  # fmt: skip
     keys, values = (f"attention.{part}_length_swa" for part in ("key", "value"))
-    if local:
+    if window is not None:
         mixer = replace(mixer, head_dim=h.positive(keys), value_dim=h.positive(values))
     if mixer.head_dim != mixer.value_dim:  # llama.cpp stops here too
         raise MobiusError(
             f"layer {i} has keys of {mixer.head_dim} channels and values of {mixer.value_dim}",
             "this architecture has heads of one size; the metadata is damaged or unusual",
+        )
+    if rotary.dim > mixer.head_dim:
+        raise MobiusError(
+            f"layer {i} turns {rotary.dim} channels of heads of {mixer.head_dim}", "the metadata is damaged or unusual"
         )
     return mixer
 
@@ -92,12 +102,13 @@ def _ropes(h: Hparams) -> dict[bool, Rope]:
 
 
 def _local_layers(h: Hparams) -> list[bool]:
-    """Flags per layer, or one for all: a number is no period here."""
+    """Flags per layer; a number is no period here."""
     given = h.raw("attention.sliding_window_pattern")
-    if isinstance(given, int):
-        return [bool(given)] * layer_count(h)
-    if given is None:
-        raise MobiusError("the file has no key gemma4.attention.sliding_window_pattern", "it is incomplete")
+    if given is None or isinstance(given, int):  # llama.cpp stops here too
+        raise MobiusError(
+            f"{h.architecture}.attention.sliding_window_pattern is {given}, not a flag for each layer",
+            "the file is incomplete, or of another tool",
+        )
     return local_layers(h, 0)
 
 

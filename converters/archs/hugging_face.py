@@ -19,6 +19,7 @@ class HuggingFace:
         scalings: kinds of rotary embeddings that it knows by name, also before version 5 of transformers.
         partial: heads may turn in part, and the class assumes that they do.
         rope_by_layer_type: it has a rotary embedding for each type of layer.
+        rope_divisors: it takes divisors of frequencies as a list.
         rope_values: what it also wants to be told beside rotary embeddings.
         optimum: what it reads for the shape of a cache, in place of the numbers of query heads and of hidden channels:
             "kv_heads", "head_dim"; None where the version of transformers that it needs lacks the class.
@@ -32,6 +33,7 @@ class HuggingFace:
     scalings: tuple[str, ...] = ("linear", "yarn", "longrope")
     partial: bool = False
     rope_by_layer_type: bool = False
+    rope_divisors: bool = True
     rope_values: Mapping[str, Any] = field(default_factory=dict)
     optimum: tuple[str, ...] | None = ()
     transformers_js: bool = True

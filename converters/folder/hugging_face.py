@@ -7,7 +7,7 @@ import numpy as np
 from converters.archs.hugging_face import HuggingFace
 from converters.archs.registry import find
 from converters.folder.configs import token_ids
-from converters.folder.rope_parameters import rope_values
+from converters.folder.rope_parameters import has_words, rope_values
 from converters.plan import Plan
 from converters.spec import Attention, LatentAttention, ModelSpec
 from converters.tokenizer.export import TokenizerFiles
@@ -26,7 +26,7 @@ def hugging_face_config(plan: Plan, tokens: TokenizerFiles) -> dict[str, Any]:
     assert architecture is not None
     named = architecture.hugging_face_of(plan.spec, plan.source.tensors)
     numbers = _numbers(plan)
-    if named is None:
+    if named is None or not has_words(plan, named):
         return {
             "model_type": plan.spec.genai_type,
             **numbers,

@@ -1,40 +1,68 @@
-"""Gemma 4, dense: like the 31B, and like E2B and E4B."""
+"""Gemma 4, dense: like the 31B, like E2B and E4B, and what its files may say otherwise."""
+
+from typing import Any
 
 import numpy as np
 
 from tests.support.any_arch import Case
 
-# Global layers turn only some pairs: the divisors of the others are huge, as in the published files.
 VALUES = {
+    # Global layers turn only some pairs: the divisors of the others are huge, as in the published files.
     "rope_freqs": lambda rng, shape: np.where(np.arange(shape[0]) < shape[0] // 4, 1.0, 1e30),
-    "post_ffw_norm": lambda rng, shape: rng.uniform(0.1, 0.3, shape),  # so that the table's float16 shows less
-    r"\.post_norm": lambda rng, shape: rng.uniform(0.1, 0.3, shape),
-    "attn_q_norm": lambda rng, shape: rng.uniform(0.1, 0.4, shape),  # there is no other scale of scores
     "layer_output_scale": lambda rng, shape: rng.uniform(0.4, 0.8, shape),
+    # Scores have no other scale than these weights; large ones make of the GELU table's float16 other tokens.
+    "attn_q_norm": lambda rng, shape: rng.uniform(0.1, 0.4, shape),
+    r"post_ffw_norm|\.post_norm": lambda rng, shape: rng.uniform(0.1, 0.3, shape),
+    r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape),
 }
 LOCAL, GLOBAL = True, False
-KEYS = {
+KEYS: dict[str, Any] = {
     "block_count": 3, "attention.sliding_window": 12, "attention.sliding_window_pattern": [LOCAL, LOCAL, GLOBAL],
     "attention.head_count": 8, "attention.head_count_kv": [4, 4, 2], "feed_forward_length": 256,
     "attention.key_length": 128, "attention.value_length": 128, "attention.key_length_swa": 64,
     "attention.value_length_swa": 64, "rope.dimension_count": 128, "rope.dimension_count_swa": 64,
     "rope.freq_base": 1e6, "rope.freq_base_swa": 1e4, "embedding_length_per_layer_input": 0,
-    "final_logit_softcapping": 2.0, "attention.shared_kv_layers": 0,
+    "final_logit_softcapping": 2.0,
 }  # fmt: skip
-# The first two own their keys and values, the others read them.
+# The last two layers read the first ones' keys and values.
 SMALL = {
-    **KEYS, "block_count": 5, "attention.sliding_window_pattern": [LOCAL, GLOBAL, LOCAL, GLOBAL, LOCAL],
-    "attention.head_count": 4, "attention.head_count_kv": 1, "attention.shared_kv_layers": 3,
-    "embedding_length_per_layer_input": 32, "feed_forward_length": [256, 256, 512, 512, 512],
+    **KEYS, "block_count": 4, "attention.sliding_window_pattern": [LOCAL, GLOBAL, LOCAL, GLOBAL],
+    "attention.head_count": 4, "attention.head_count_kv": 1, "attention.shared_kv_layers": 2,
+    "embedding_length_per_layer_input": 64, "feed_forward_length": [256, 256, 512, 512],
 }  # fmt: skip
-KEEP = "rope_freqs"
-DROP = (r"^output\.", "ffn_.*(exps|inp|norm_1|norm_2)", r"post_ffw_norm_|pre_ffw_norm_")
-OWN_KV = r"blk\.[234]\.attn_(k|v|k_norm)\."  # of layers that read others'
+# Three layers read the third and the fourth one; their files may still have keys and values of their own.
+ODD = {
+    **SMALL, "block_count": 7, "embedding_length_per_layer_input": 32, "feed_forward_length": 256,
+    "attention.sliding_window_pattern": [LOCAL, GLOBAL, LOCAL, GLOBAL, GLOBAL, LOCAL, LOCAL],
+    "attention.shared_kv_layers": 3, "attention.head_count_kv": 4, "attention.key_length": 80,
+    "attention.value_length": 80, "attention.key_length_swa": 36, "attention.value_length_swa": 36,
+    "rope.dimension_count": 80, "rope.dimension_count_swa": 36,
+}  # fmt: skip
+UNSAID = {
+    **KEYS, "attention.sliding_window_pattern": [LOCAL] * 3, "attention.head_count_kv": 4, "rope.freq_base_swa": None,
+    "rope.dimension_count": None, "rope.dimension_count_swa": 32, "final_logit_softcapping": None,
+}  # fmt: skip
+STRETCHED = {
+    **KEYS, "attention.sliding_window_pattern": [GLOBAL, LOCAL, GLOBAL], "attention.head_count_kv": [2, 4, 1],
+    "rope.scaling.type": "linear", "rope.scaling.factor": 4.0, "rope.freq_base": 500.0,
+    "final_logit_softcapping": 0.0,
+}  # fmt: skip
+EXPERTS = ("ffn_.*(exps|inp)", r"p(re|ost)_ffw_norm_[12]")
+TIED, FREQS = r"^output\.", "rope_freqs"
+OTHERS_KV = r"blk\.[23]\.attn_(k|v|k_norm)\."
+LOUD = {**VALUES, r"^output\.weight": lambda rng, shape: rng.normal(0, 0.5, shape)}  # enough for a softcap of 30
+
+
+def gemma4(keys: dict[str, Any], *drop: str, keep: str = FREQS, values: Any = None) -> Case:
+    """A dense one."""
+    return Case("gemma4", keys=keys, drop=(*EXPERTS, *drop), keep=keep, values=values or VALUES, gelu=True)
+
+
 CASES = {
-    "keys as values in global layers": Case(
-        "gemma4", keys=KEYS, drop=(*DROP, r"blk\.2\.attn_v\."), keep=KEEP, values=VALUES, gelu=True
-    ),
-    "shared keys and values, embeddings per layer": Case(
-        "gemma4", keys=SMALL, drop=(*DROP, OWN_KV), keep=KEEP, values=VALUES, gelu=True
-    ),
+    "shared keys and values, embeddings per layer": gemma4(SMALL, TIED, OTHERS_KV),
+    "keys as values in global layers": gemma4(KEYS, TIED, r"blk\.2\.attn_v\."),
+    "heads of 36 and 80, keys and values that nobody reads": gemma4(ODD, TIED),
+    "all local, softcap unsaid, no output scales": gemma4(UNSAID, "layer_output_scale", keep="$^", values=LOUD),
+    "linear scaling of global layers": gemma4(STRETCHED, TIED),
+    "second-level scales": gemma4(SMALL, OTHERS_KV, keep=rf"{FREQS}|\.scale$"),
 }
