@@ -24,6 +24,7 @@ from tests.support.tiny import encode, write_file
 
 require_llama()
 USUAL, DEEP = (all_cases()[f"gemma3n: {name}"] for name in ("usual", "layers that read others' keys and values"))
+TWO = replace(USUAL, keys={**USUAL.keys, "block_count": 2})
 STEPS = 16
 STACKED = ("altup_proj", "altup_unembd_proj")  # three matrices each
 EMPTY = 5  # a token without an embedding: converters add such ones for images
@@ -57,7 +58,7 @@ def test_cuts(tmp_path: Path, ep: str) -> None:
 @pytest.mark.parametrize("kind", ["Q4_0", "Q8_0", "Q4_K", "Q6_K", "NVFP4"])
 def test_quantized(tmp_path: Path, kind: str, ep: str) -> None:
     """llama.cpp reads the same weights as floats."""
-    path = quantized(tmp_path / "q.gguf", USUAL, kind)
+    path = quantized(tmp_path / "q.gguf", TWO, kind)
     plan, session = export(path, tmp_path / "out", ep=ep, accuracy_level=0)
     kept = {name for name, record in plan.weights.records.items() if record.source_type == kind and record.stored_as}
     assert {f"{name}.weight" for name in (*STACKED, "per_layer_token_embd", "blk.0.laurel_l")} <= kept
@@ -70,7 +71,7 @@ def test_quantized(tmp_path: Path, kind: str, ep: str) -> None:
 @pytest.mark.parametrize("ep", ["cpu", "onnx"])
 def test_a_token_without_an_embedding(tmp_path: Path, ep: str) -> None:
     """llama.cpp divides by its length: here it is a number, and nothing to the texts that it is padding for."""
-    case = replace(USUAL, values={**USUAL.values, "^token_embd": _without_one})
+    case = replace(TWO, values={**USUAL.values, "^token_embd": _without_one})
     path = write_arch(tmp_path / "t.gguf", case)
     ids = prompt(24, 320)
     assert EMPTY not in ids
@@ -116,7 +117,7 @@ def test_genai_and_the_own_loop(tmp_path: Path, ep: str) -> None:
 )
 def test_other_sizes_are_refused(tmp_path: Path, key: str, value: Any) -> None:
     """llama.cpp has one number for each, and does not look at the file's."""
-    case = replace(USUAL, keys={**USUAL.keys, "block_count": 1}, untold_keys={key: value})
+    case = replace(TWO, keys={**USUAL.keys, "block_count": 1}, untold_keys={key: value})
     with (
         GgufFile.open(write_arch(tmp_path / "t.gguf", case)) as source,
         pytest.raises(MobiusError, match=f"gemma3n.{key} is "),
