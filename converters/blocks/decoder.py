@@ -110,7 +110,7 @@ def _result(b: Build, y: Value, block: Block, place: Place) -> Value:
     """What a block adds, in the stream's type."""
     y = y if block.module.wide else b.to_residual(y)
     if block.post_norm is not None:
-        y = stream_norm(b, y, f"{place.prefix}.{block.post_norm}")
+        y = stream_norm(b, y, f"{place.prefix}.{block.post_norm}", block.post_epsilon)
     if block.scale != 1.0:
         y = b.c.graph.op("Mul", y, b.c.number("residual_scale", block.scale, b.residual_dtype))
     return y

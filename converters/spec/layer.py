@@ -23,7 +23,7 @@ class Block:
     `norm` and `post_norm` are names below `blk.N.`, None where there is none. `reads`: the stream as the blocks before
     left it, or the layer's input; the results of blocks that read one input are added up before they join the stream.
     In models with several streams also the first one, corrected by the layer: such a block's result joins the others.
-    `stream_scale` multiplies the stream behind it.
+    `stream_scale` multiplies the stream behind it. `post_epsilon` is that of the norm behind it, None the model's.
     """
 
     module: Module
@@ -32,6 +32,7 @@ class Block:
     scale: float = 1.0
     reads: str = STREAM
     stream_scale: float = 1.0
+    post_epsilon: float | None = None
 
 
 @dataclass(frozen=True)

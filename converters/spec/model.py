@@ -34,6 +34,7 @@ class ModelSpec:
     """A decoder-only model.
 
     `embedding` and `head` name matrices (`token_embd`, `output`), `output_norm` the norm before the head.
+    `embedding_norm`: the embeddings are normed; `plain_embedding_norm`: so they are, without weights.
     `logit_scale` multiplies the logits.
     `ignored`: patterns of tensors that llama.cpp loads and never uses.
     `per_layer`: embeddings of each layer's own, which PerLayerInput reads. `streams`: None where there is one.
@@ -52,6 +53,7 @@ class ModelSpec:
     output_norm: str = "output_norm"
     embedding_scale: float = 1.0
     embedding_norm: bool = False
+    plain_embedding_norm: bool = False
     learned_positions: bool = False
     logit_scale: float = 1.0
     final_softcap: float = 0.0
