@@ -13,6 +13,8 @@ VALUES = {
     # Scores have no other scale than these weights; large ones make of the GELU table's float16 other tokens.
     "attn_q_norm": lambda rng, shape: rng.uniform(0.1, 0.4, shape),
     r"post_ffw_norm|\.post_norm": lambda rng, shape: rng.uniform(0.1, 0.3, shape),
+    # So small that the epsilon of the norm behind shows how large it is.
+    r"\.proj\.": lambda rng, shape: rng.normal(0, 0.02, shape),
     r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape),
 }
 LOCAL, GLOBAL = True, False
