@@ -11,7 +11,10 @@ from converters.spec import Laurel
 
 @emits(Laurel)
 def laurel(b: Build, x: Value, module: Laurel, place: Place, _: SequenceInputs) -> Value:
-    """[batch, sequence, hidden] -> [batch, sequence, hidden]: x + norm(right(left(x)))."""
+    """[batch, sequence, hidden] -> [batch, sequence, hidden].
+
+    x + norm(right(left(x))), with x in it: what a block adds to the stream is all of this.
+    """
     prefix, hidden = place.prefix, b.spec.hidden
     with b.c.graph.scope("laurel"):
         low = linear(b, x, f"{prefix}.laurel_l", module.rank, hidden)

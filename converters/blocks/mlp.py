@@ -1,11 +1,10 @@
 """Feed-forward modules, gated or not."""
 
-from converters.blocks.activation import activation
+from converters.blocks.activation import above_deviations, activation
 from converters.blocks.context import Build
 from converters.blocks.linear import linear, saves_correction, stackable, stacked_linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
-from converters.blocks.sparsity import above_deviations
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.spec import Mlp
