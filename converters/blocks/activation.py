@@ -1,5 +1,6 @@
-"""Activation functions."""
+"""Activation functions, and what is kept in front of one."""
 
+from converters.blocks.context import WIDE, Build
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.spec import ClampedSwiglu, Xielu
@@ -48,3 +49,18 @@ def _xielu(c: GraphContext, x: Value, kind: Xielu) -> Value:
     below = g.op("Mul", g.op("Sub", grown, x), c.number("xielu_negative", kind.negative))
     curve = g.op("Where", g.op("Greater", x, zero), above, below)
     return g.op("Add", curve, g.op("Mul", x, c.number("xielu_beta", kind.beta)))
+
+
+def above_deviations(b: Build, x: Value, deviations: float, width: int) -> Value:
+    """x [..., width]: what exceeds the mean of the last axis by so many standard deviations, the rest 0.
+
+    The deviation is the sample's, over width - 1. In float32: float16 holds no sum of so many squares.
+    """
+    c, g = b.c, b.c.graph
+    with g.scope("sparsity"):
+        wide = b.wide(x)
+        centred = g.op("Sub", wide, g.op("ReduceMean", wide, g.ints(-1), keepdims=1))
+        squares = g.op("ReduceSum", g.op("Mul", centred, centred), g.ints(-1), keepdims=1)
+        deviation = g.op("Sqrt", g.op("Div", squares, c.number("degrees_of_freedom", width - 1, WIDE)))
+        least = g.op("Mul", deviation, c.number("deviations", deviations, WIDE))
+        return b.narrow(g.op("Relu", g.op("Sub", centred, least)))

@@ -1,6 +1,6 @@
 """Feed-forward modules, gated or not."""
 
-from converters.blocks.activation import gated
+from converters.blocks.activation import above_deviations, gated
 from converters.blocks.context import Build
 from converters.blocks.linear import linear, saves_correction, stackable, stacked_linear
 from converters.blocks.module import Place, emits
@@ -24,6 +24,8 @@ def feed_forward(b: Build, x: Value, module: Mlp, prefix: str, suffix: str = "")
             gate, up = None, linear(b, x, f"{prefix}.ffn_up{suffix}", module.width, hidden)
         else:
             gate, up = _gate_and_up(b, x, module, prefix, suffix)
+            if module.sparsity is not None:
+                gate = above_deviations(b, gate, module.sparsity, module.width)
         y = gated(b.c, gate, up, module.activation)
         if module.sub_norm:
             y = norm(b, y, f"{prefix}.ffn_sub_norm", module.width)

@@ -46,7 +46,7 @@ def _products(
     """x [1, rows, columns] times the matrices of several parts (name, rows), with their biases and scales."""
     g, widths = b.c.graph, list(parts.values())
     stems = [f"{prefix}.ffn_{part}_exps" for part in parts]
-    if len(stems) > 1 and b.weights.one_type([f"{stem}.weight" for stem in stems]):
+    if len(stems) > 1 and b.weights.one_type([f"{stem}.weight" for stem in stems], expert=0):
         tensors = [(f"{stem}.weight", width) for stem, width in zip(stems, widths, strict=True)]
         stack = b.weights.experts(f"{prefix}.ffn_{'_'.join(parts)}_exps", tensors, rows.count, columns)
         made = g.multi_op("Split", rows.product(x, stack), g.ints(*widths), outputs=len(parts), axis=-1)

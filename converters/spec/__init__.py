@@ -2,9 +2,9 @@
 
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
 from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
-from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
-from converters.spec.mlp import ClampedSwiglu, Mlp, Xielu
-from converters.spec.model import ModelSpec, Norm
+from converters.spec.layer import CORRECTED, LAYER_INPUT, STREAM, Block, Layer, Module
+from converters.spec.mlp import ClampedSwiglu, Laurel, Mlp, Xielu
+from converters.spec.model import ModelSpec, Norm, Streams
 from converters.spec.per_layer import PerLayerEmbedding, PerLayerInput
 from converters.spec.recurrent import (
     ChannelMix,
@@ -21,9 +21,9 @@ from converters.spec.recurrent import (
 from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
 
 __all__ = [
-    "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block", "ChannelMix",
-    "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm", "KeyedDeltaNet",
-    "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module",
-    "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope",
-    "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
+    "CORRECTED", "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block",
+    "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm",
+    "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp",
+    "ModelSpec", "Module", "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature",
+    "ReplacingMix", "Rope", "Router", "StateSpace", "Streams", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

@@ -32,8 +32,9 @@ class Attention(Module):
 
     `value_dim` channels per value head (`head_dim` for queries and keys). `clip` bounds q, k and v to [-clip, clip].
     `max_alibi_bias` is the exponent of ALiBi's slopes (arXiv 2108.12409), 0 for none. `sub_norm`: the heads'
-    output is normed before the output projection. `gated`: attn_q has, head by head, the rows of a gate behind those
-    of the query; its sigmoid multiplies the heads' output. `value_norm`: each value head is normed, without weights.
+    output is normed before the output projection. `gated`: the sigmoid of a gate multiplies the heads' output;
+    the gate is attn_gate, or, where a layer has none, in attn_q, head by head behind the rows of the query.
+    `value_norm`: each value head is normed, without weights.
     `keys_as_values`: there is no attn_v, values are what attn_k gives, before the norm and the rotation of keys.
     `cache_of`: the place among the model's layers of that whose keys and values are read; then there are none of its
     own, and no states. None: its own.

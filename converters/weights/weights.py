@@ -41,7 +41,7 @@ class Weights:
     def matrix(self, name: str, shape: tuple[int, int], order: Order = None, gathered: bool = False) -> Matrix:
         """A 2-D tensor, quantized or dense as the target wants; `order` picks its rows in a new order.
 
-        `gathered`: its rows are only looked up, never multiplied.
+        Or a 3-D one, whose matrices stand below one another. `gathered`: its rows are only looked up, never multiplied.
 
         Raises:
             MobiusError: the tensor is missing, has another shape, or a type that cannot be kept.
@@ -53,20 +53,20 @@ class Weights:
             else:
                 record, source = self._take(name, shape), self.source
                 self._matrices[name] = emit_dense(
-                    self._c, record, lambda: source.floats(name, order), lambda: source.raw(name, order)
+                    self._c, record, shape, lambda: source.floats(name, order), lambda: source.raw(name, order)
                 )
         return self._matrices[name]
 
-    def kept(self, name: str) -> Layout | None:
-        """The layout of a matrix, or of each of a stack, that will be kept quantized; None for floats."""
+    def kept(self, name: str, expert: int | None = None) -> Layout | None:
+        """The layout of a matrix, or of one of a stack, that will be kept quantized; None for floats."""
         if name not in self.source.tensors or self._c.target.dequantize:
             return None
-        found = self.source.matrix(name, expert=0 if len(self.source.tensors[name].shape) > 2 else None)
+        found = self.source.matrix(name, expert=expert)
         return None if found is None else found.layout
 
-    def one_type(self, names: Sequence[str]) -> bool:
+    def one_type(self, names: Sequence[str], expert: int | None = None) -> bool:
         """Whether all are kept, in one quantized type."""
-        types = {self.source.tensors[name].type_name if self.kept(name) else "" for name in names}
+        types = {self.source.tensors[name].type_name if self.kept(name, expert) else "" for name in names}
         return len(types) == 1 and "" not in types
 
     def stacked(self, name: str, tensors: Sequence[tuple[str, int, Order]], columns: int) -> Matrix:
@@ -82,7 +82,7 @@ class Weights:
         Tensors are [count, rows, columns]: several of `one_type`, or one, which may hold floats.
         """
         first = tensors[0][0]
-        if self.kept(first) is None:
+        if self.kept(first, expert=0) is None:
             (one,) = tensors
             return self._dense_experts(first, (count, one[1], columns))
         records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
@@ -92,7 +92,7 @@ class Weights:
     def experts_below(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
         """The matrices of `count` experts, `stem`.weight [count, rows, columns], below one another."""
         name = f"{stem}.weight"
-        if self.kept(name) is None:
+        if self.kept(name, expert=0) is None:
             floats, raw = partial(self.source.floats, name), partial(self.source.raw, name)
             return self._dense_bands(name, (count, rows, columns), (count * rows, columns), floats, raw)
         record = self._take(name, (count, rows, columns))
@@ -104,7 +104,7 @@ class Weights:
     def experts_beside(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
         """The same beside one another: [rows, count * columns]."""
         name, source = f"{stem}.weight", self.source
-        if self.kept(name) is None:
+        if self.kept(name, expert=0) is None:
             return self._dense_bands(
                 name,
                 (count, rows, columns),
@@ -124,23 +124,22 @@ class Weights:
         raw: Callable[[], npt.NDArray[np.uint8]],
     ) -> SelectableMatrix:
         record = self._take(name, shape)
-        one = replace(record, shape=stored)
-        made = emit_dense(self._c, one, floats, raw)
-        record.place(one.format, one.stored_bytes, experts=shape[0])
+        made = emit_dense(self._c, record, stored, floats, raw)
+        record.place(record.format, record.stored_bytes, experts=shape[0])
         return made
 
     def _dense_experts(self, name: str, shape: tuple[int, int, int]) -> ExpertStack:
         record, source, matrices, total = self._take(name, shape), self.source, [], 0
         for e in range(shape[0]):
-            one = replace(record, name=expert_stem(name, e), shape=shape[1:])
+            one = replace(record, name=expert_stem(name, e))
             floats, raw = partial(source.floats, name, expert=e), partial(source.raw, name, expert=e)
-            matrices.append(emit_dense(self._c, one, floats, raw))
+            matrices.append(emit_dense(self._c, one, shape[1:], floats, raw))
             total += one.stored_bytes
         record.place(one.format, total, experts=shape[0])
         return ExpertStack(None, matrices, None)
 
     def _expert_rows(self, record: TensorRecord, rows: int, expert: int) -> StoredRows:
-        layout, source = self.kept(record.name), self.source
+        layout, source = self.kept(record.name, expert=0), self.source
         assert layout is not None, record.name
 
         def read() -> BlockMatrix:
@@ -211,6 +210,7 @@ class Weights:
             known = ", ".join([*FLOAT_TYPES, *QUANT_TYPES])
             raise MobiusError(f"{name} is of type {info.type_name}, which is not supported", f"supported: {known}")
         same = info.shape in (shape, (1, *shape)) or (loose and _larger(info.shape) == _larger(shape))
+        same = same or (len(info.shape) == len(shape) + 1 == 3 and _flat(info.shape) == shape)
         if not same:
             raise MobiusError(
                 f"{name} has shape {list(info.shape)}, but the metadata asks for {list(shape)}",
@@ -221,6 +221,11 @@ class Weights:
     def _record(self, info: Tensor) -> TensorRecord:
         self.records[info.name] = TensorRecord(info.name, info.type_name, info.shape, info.nbytes or 0)
         return self.records[info.name]
+
+
+def _flat(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Matrices below one another."""
+    return shape[0] * shape[1], shape[2]
 
 
 def _larger(shape: tuple[int, ...]) -> list[int]:

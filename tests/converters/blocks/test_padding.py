@@ -29,7 +29,7 @@ KINDS = (
     "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "mamba2: usual", "falcon-h1: usual",
     "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual",
     "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts",
-    "gemma4: shared keys and values, embeddings per layer",
+    "gemma4: shared keys and values, embeddings per layer", "gemma3n: layers that read others' keys and values",
 )  # fmt: skip
 
 
