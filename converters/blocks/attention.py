@@ -31,7 +31,7 @@ def attention(b: Build, x: Value, module: Attention, place: Place, inputs: Seque
         if k is not None:
             q, k = _normed_and_rotated(b, q, k, module, heads, prefix, inputs)
         if module.temperature is not None:
-            q = _sharpen(b, q, module.temperature, inputs)
+            q = sharpen(b, q, module.temperature, inputs)
         y = operator.emit(b.c, q, k, v, heads, place.layer, inputs)
         if module.sub_norm:
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)
@@ -81,7 +81,7 @@ def _clip(b: Build, x: Value, limit: float) -> Value:
     return b.c.graph.op("Clip", x, b.c.number("clip_low", -limit), b.c.number("clip_high", limit))
 
 
-def _sharpen(b: Build, q: Value, temperature: QueryTemperature, inputs: SequenceInputs) -> Value:
+def sharpen(b: Build, q: Value, temperature: QueryTemperature, inputs: SequenceInputs) -> Value:
     """Queries times 1 + scale * ln(floor(position / floor) + 1)."""
     c, g = b.c, b.c.graph
 

@@ -37,6 +37,10 @@ class GroupQueryAttention:
         """Where heads go into the operator as they are."""
         return stored_dim(heads) == heads.dim == heads.value_dim
 
+    def holds(self, target: Target, heads: Heads) -> bool:
+        """As wide as the provider's kernel allows."""
+        return target.widest_head is None or stored_dim(heads) <= target.widest_head
+
     def positions(self, c: GraphContext, inputs: SequenceInputs) -> Value:
         """The last token's position minus (sequence - 1, ..., 1, 0); from 0 on where padding stands behind the text.
 

@@ -26,6 +26,10 @@ class OnnxAttention:
         """Never."""
         return False
 
+    def holds(self, target: Target, heads: Heads) -> bool:
+        """Always."""
+        return True
+
     def positions(self, c: GraphContext, inputs: SequenceInputs) -> Value:
         """The number of tokens before each, whatever padding stands between."""
         with c.graph.scope("positions"):

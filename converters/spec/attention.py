@@ -54,7 +54,12 @@ class Attention(Module):
 
 @dataclass(frozen=True)
 class LatentAttention(Module):
-    """Multi-head latent attention, unfolded (MiniCPM3): low-rank q and kv, one rotary key shared by all heads."""
+    """Multi-head latent attention (arXiv 2405.04434): low-rank keys and values, one rotary key shared by all heads.
+
+    `q_rank` of low-rank queries; 0: one matrix makes them. `absorbed`: the file has, for each head, a matrix that takes
+    queries into the space of the `kv_rank` latent channels, and one that takes values out of it, so that the cache
+    needs no more than these channels and the rotary key; else one matrix that unfolds them to keys and values.
+    """
 
     heads: int
     nope_dim: int
@@ -64,6 +69,8 @@ class LatentAttention(Module):
     rope: Rope
     scale: float
     window: int | None = None
+    absorbed: bool = False
+    temperature: QueryTemperature | None = None
 
     @property
     def kv_heads(self) -> int:
