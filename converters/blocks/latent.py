@@ -75,7 +75,7 @@ def _unfolded(b: Build, latent: Value, module: LatentAttention, prefix: str) -> 
         return k, _flat(b, v)
     # Its blocks lie along the channels that this product sums over for queries, and makes of keys: no product of
     # quantized matrices has them so.
-    out = b.weights.vector(f"{prefix}.attn_k_b.weight", (count, rank, nope), use="dequantized to unfold keys")
+    out = b.weights.dense_stack(f"{prefix}.attn_k_b.weight", (count, rank, nope), "floats, to unfold keys")
     k = g.op("Transpose", g.op("MatMul", g.op("Unsqueeze", latent, g.ints(1)), out), perm=[0, 2, 1, 3])
     v = head_products(b, g.op("Unsqueeze", latent, g.ints(2)), *_values(module, prefix), shared=True)
     return k, _flat(b, v)

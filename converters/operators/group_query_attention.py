@@ -8,6 +8,7 @@ from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
+from converters.operators.head_width import cut, flat, widen
 from converters.target import Target
 from repack.errors import MobiusError
 
@@ -113,9 +114,7 @@ class GroupQueryAttention:
             c.keep(state, value)
         if dim == heads.value_dim:
             return y
-        split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
-        cut = g.op("Slice", split, g.ints(0), g.ints(heads.value_dim), g.ints(3))
-        return _flat(c, cut, heads.count * heads.value_dim)
+        return cut(c, y, heads.count, dim, heads.value_dim)
 
 
 def _checked_lengths(c: GraphContext, inputs: SequenceInputs) -> Value:
@@ -166,22 +165,11 @@ def _widened(
     c: GraphContext, q: Value, k: Value, v: Value, heads: Heads, dim: int, inputs: SequenceInputs
 ) -> tuple[Value, Value, Value]:
     """q, k and v with heads of `dim` channels."""
-    q, k = _widen(c, q, heads.count, heads.dim, dim), _widen(c, k, heads.kv_count, heads.dim, dim)
-    v = _flat(c, _widen(c, v, heads.kv_count, heads.value_dim, dim), heads.kv_count * dim)
+    q, k = widen(c, q, heads.count, heads.dim, dim), widen(c, k, heads.kv_count, heads.dim, dim)
+    v = flat(c, widen(c, v, heads.kv_count, heads.value_dim, dim), heads.kv_count * dim)
     if heads.max_alibi_bias:
         q, k = _alibi(c, q, k, heads, dim, inputs)
-    return _flat(c, q, heads.count * dim), _flat(c, k, heads.kv_count * dim), v
-
-
-def _widen(c: GraphContext, x: Value, heads: int, dim: int, wanted: int) -> Value:
-    """[batch, sequence, heads * dim] -> [batch, sequence, heads, wanted], zeros behind."""
-    g = c.graph
-    x = g.op("Reshape", x, g.ints(0, 0, heads, dim))
-    return x if wanted == dim else g.op("Pad", x, g.ints(0, 0, 0, 0, 0, 0, 0, wanted - dim))
-
-
-def _flat(c: GraphContext, x: Value, width: int) -> Value:
-    return c.graph.op("Reshape", x, c.graph.ints(0, 0, width))
+    return flat(c, q, heads.count * dim), flat(c, k, heads.kv_count * dim), v
 
 
 def _alibi(c: GraphContext, q: Value, k: Value, heads: Heads, dim: int, inputs: SequenceInputs) -> tuple[Value, Value]:
