@@ -49,6 +49,10 @@ CASES = {
         "deepseek2", keys={**SMALL, **YARN, "leading_dense_block_count": 3}
     ),
     "mistral4 queries sharpen": Case("mistral4", keys={**ABSORBED, **YARN, **MULTIPLIER, **SHARPER}, values=SPREAD),
+    "mistral4 full multiplier, no bias": Case(
+        "mistral4", values=SPREAD, drop=("exp_probs_b",),
+        keys={**SMALL, **YARN, "rope.scaling.yarn_log_multiplier": 0.1, "expert_gating_func": 2},
+    ),
     "mistral4 unfolded, queries flatten": Case(
         "mistral4", values=SPREAD, drop=("exp_probs_b", TIED),
         keys={**UNFOLDED, **SHARPER, "attention.temperature_scale": -0.2, "expert_weights_norm": True},
