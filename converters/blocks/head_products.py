@@ -5,18 +5,17 @@ from converters.graph.graph import Value
 from converters.weights.matrix import ExpertStack
 
 
-def head_products(b: Build, x: Value, name: str, shape: tuple[int, int, int], *, shared: bool = False) -> Value:
+def head_products(b: Build, x: Value, name: str, shape: tuple[int, int, int]) -> Value:
     """x [batch, sequence, heads, columns] by a tensor [heads, rows, columns]: [batch, sequence, heads, rows].
 
-    `shared`: x has one head, which all matrices take. A quantized tensor is a product for each head, and one correction
-    for all.
+    A product for each head, which keeps a quantized tensor as it is, and one correction for all.
     """
     heads, rows, columns = shape
     g, stack = b.c.graph, b.weights.experts(name, [(name, rows)], heads, columns)
-    parts = [x] * heads if shared else g.multi_op("Split", x, g.ints(*[1] * heads), outputs=heads, axis=2)
+    parts = g.multi_op("Split", x, g.ints(*[1] * heads), outputs=heads, axis=2)
     made = [matrix.product(b.c, part) for matrix, part in zip(stack.matrices, parts, strict=True)]
     y = g.op("Concat", *made, axis=2)
-    return y if stack.offset is None else g.op("Add", y, _correction(b, x, stack, stack.offset, 1 if shared else heads))
+    return y if stack.offset is None else g.op("Add", y, _correction(b, x, stack, stack.offset, heads))
 
 
 def _correction(b: Build, x: Value, stack: ExpertStack, offset: Value, heads: int) -> Value:

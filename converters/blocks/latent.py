@@ -33,7 +33,8 @@ def latent_attention(b: Build, x: Value, module: LatentAttention, place: Place, 
             q, k = _joined(b, q, q_rotary, shared), b.c.graph.op("Concat", latent, _flat(b, k_rotary), axis=-1)
             y = _attend(b, q, k, latent, shared, module, place, inputs)
             y = b.c.graph.op("Reshape", y, b.c.graph.ints(0, 0, module.heads, module.kv_rank))
-            y = _flat(b, head_products(b, y, *_values(module, prefix)))
+            shape = (module.heads, module.value_dim, module.kv_rank)
+            y = _flat(b, head_products(b, y, f"{prefix}.attn_v_b.weight", shape))
         else:
             own = Heads(module.heads, module.heads, module.head_dim, module.value_dim, module.scale, module.window)
             k_nope, v = _unfolded(b, latent, module, prefix)
@@ -77,13 +78,7 @@ def _unfolded(b: Build, latent: Value, module: LatentAttention, prefix: str) -> 
     # quantized matrices has them so.
     out = b.weights.dense_stack(f"{prefix}.attn_k_b.weight", (count, rank, nope), "floats, to unfold keys")
     k = g.op("Transpose", g.op("MatMul", g.op("Unsqueeze", latent, g.ints(1)), out), perm=[0, 2, 1, 3])
-    v = head_products(b, g.op("Unsqueeze", latent, g.ints(2)), *_values(module, prefix), shared=True)
-    return k, _flat(b, v)
-
-
-def _values(module: LatentAttention, prefix: str) -> tuple[str, tuple[int, int, int]]:
-    """Name and shape of what makes values of latent channels, head by head."""
-    return f"{prefix}.attn_v_b.weight", (module.heads, module.value_dim, module.kv_rank)
+    return k, b.weights.experts_below(f"{prefix}.attn_v_b", count, value, rank).product(b.c, latent)
 
 
 def _attend(
