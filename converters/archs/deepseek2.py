@@ -1,6 +1,7 @@
 """DeepSeek 2 and 3, and what is written as them: multi-head latent attention, mixtures with shared experts."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 from converters.archs.common import decoder, head_dim, rms_norm, value_dim
@@ -11,7 +12,7 @@ from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.blocks.rope import magnitude
-from converters.spec import SIGMOID, SOFTMAX, LatentAttention, ModelSpec, QueryTemperature, Rope, YarnScaling
+from converters.spec import SIGMOID, SOFTMAX, LatentAttention, ModelSpec, Module, QueryTemperature, Rope, YarnScaling
 from repack.errors import MobiusError
 
 LOG_SHARE = 0.1  # of YaRN's logarithm, which files have multiplied into their multiplier
@@ -31,20 +32,33 @@ def mistral4(h: Hparams) -> ModelSpec:
     return _latent_model(h, keeps_magnitude=False)
 
 
+@architecture("glm-dsa", "GLM-5, attending to all positions as llama.cpp does")
+def glm_dsa(h: Hparams) -> ModelSpec:
+    """The published model attends to those `top_k` positions that an indexer ranks first: to all of a shorter text."""
+    h.ignore(*(f"attention.indexer.{key}" for key in ("head_count", "key_length", "top_k")))
+    h.raw("rope.dimension_sections")
+    layers = stack(h, latent_attention(h), _mixture(h, SIGMOID))
+    return decoder(h, layers, rms_norm(h), ignored=(*UNUSED, "blk.*.indexer.*"))
+
+
 def _latent_model(h: Hparams, *, keeps_magnitude: bool) -> ModelSpec:
     glm = h.positive("block_count") in GLM_LAYERS and h.source.tensors["token_embd.weight"].shape[0] == GLM_VOCAB
-    scoring = scores(h, SIGMOID if glm else SOFTMAX)
-    mlp = dense_first(h, scores=scoring, normalize=h.flag("expert_weights_norm", False))
-    return decoder(h, stack(h, latent_attention(h, keeps_magnitude), mlp), rms_norm(h), ignored=UNUSED)
+    multiplier = h.number("rope.scaling.yarn_log_multiplier", 0.0) / LOG_SHARE
+    mixer = replace(latent_attention(h, multiplier, keeps_magnitude), temperature=_temperature(h))
+    return decoder(h, stack(h, mixer, _mixture(h, SIGMOID if glm else SOFTMAX)), rms_norm(h), ignored=UNUSED)
 
 
-def latent_attention(h: Hparams, keeps_magnitude: bool) -> LatentAttention:
-    """With the file's ranks and parts of a head."""
+def _mixture(h: Hparams, scoring: str) -> Callable[[int], Module]:
+    """`scoring` where the file does not say how the router scores."""
+    return dense_first(h, scores=scores(h, scoring), normalize=h.flag("expert_weights_norm", False))
+
+
+def latent_attention(h: Hparams, multiplier: float = 0.0, keeps_magnitude: bool = False) -> LatentAttention:
+    """With the file's ranks and parts of a head; `multiplier` of YaRN's logarithm scales it."""
     heads, rank = h.positive("attention.head_count"), h.positive("attention.kv_lora_rank")
     absorbed = h.integer("attention.key_length_mla", 0) > 0
     dim = h.positive("attention.key_length_mla") if absorbed else head_dim(h)
     value = h.positive("attention.value_length_mla") if absorbed else value_dim(h)
-    multiplier = h.number("rope.scaling.yarn_log_multiplier", 0.0) / LOG_SHARE
     rotary = _rotary(h, dim, multiplier, keeps_magnitude)
     cached = (1, rank + rotary.dim, rank) if absorbed else (heads, dim, value)
     if rotary.dim == dim or (h.positive("attention.head_count_kv", heads), head_dim(h), value_dim(h)) != cached:
@@ -62,7 +76,6 @@ def latent_attention(h: Hparams, keeps_magnitude: bool) -> LatentAttention:
         rope=rotary,
         scale=attention_scale(rotary, dim, multiplier),
         absorbed=absorbed,
-        temperature=_temperature(h),
     )
 
 

@@ -52,3 +52,13 @@ def test_router_of_files_that_do_not_say(tmp_path: Path, layers: int, vocab: int
             )
         )
     assert [m.router.scores for m in spec.modules() if isinstance(m, Experts)] == [scores] * (layers - 1)
+
+
+def test_indexers(tmp_path: Path) -> None:
+    """llama.cpp attends to all positions in one architecture that has them, which is said, and to few in the other."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()["glm-dsa: glm-dsa sigmoid by default"])
+    with GgufFile.open(path) as source:
+        assert "glm-dsa.attention.indexer.top_k = 2048 is ignored, as llama.cpp does" in " ".join(describe(source)[1])
+        other = SimpleNamespace(metadata={"general.architecture": "deepseek32"}, tensors={})
+    with pytest.raises(MobiusError, match="'deepseek32' is not supported: its attention picks positions by an indexer"):
+        describe(other)  # type: ignore[arg-type]

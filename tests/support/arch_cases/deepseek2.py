@@ -2,7 +2,7 @@
 
 from tests.support.any_arch import Case
 from tests.support.arch_cases.qwen_moe import SPREAD
-from tests.support.arch_variants import LINEAR, TIED, YARN
+from tests.support.arch_variants import LINEAR, NEXT_TOKEN, TIED, YARN
 
 EXPERTS = {
     "block_count": 3, "leading_dense_block_count": 1, "expert_count": 10, "expert_used_count": 3,
@@ -33,6 +33,10 @@ SEPARATE = {
         f"blk.{layer}.ffn_{part}_exps.weight": (10, 256, 256) for layer in (1, 2) for part in ("gate", "up")
     },
 }
+INDEXER = {
+    "attention.indexer.head_count": 2, "attention.indexer.key_length": 64, "attention.indexer.top_k": 2048,
+    "attention.q_lora_rank": 256,
+}  # fmt: skip
 SHARPER = {"attention.temperature_scale": 0.6, "attention.temperature_length": 8}
 CASES = {
     "deepseek2 absorbed, groups, yarn": Case("deepseek2", keys={**ABSORBED, **V3, **YARN, **MULTIPLIER}, values=SPREAD),
@@ -56,5 +60,15 @@ CASES = {
     "mistral4 unfolded, queries flatten": Case(
         "mistral4", values=SPREAD, drop=("exp_probs_b", TIED),
         keys={**UNFOLDED, **SHARPER, "attention.temperature_scale": -0.2, "expert_weights_norm": True},
+    ),
+    "glm-dsa sigmoid by default": Case(
+        "glm-dsa", keys={**ABSORBED, **INDEXER, "expert_weights_scale": 2.5, "expert_weights_norm": True}, values=SPREAD
+    ),
+    "glm-dsa softmax, tied, yarn": Case(
+        "glm-dsa", keys={**SMALL, **YARN, **INDEXER, "expert_gating_func": 1}, values=SPREAD, drop=("exp_probs_b", TIED)
+    ),
+    "glm-dsa a block that predicts further": Case(
+        "glm-dsa", values=SPREAD, untold_keys=NEXT_TOKEN["untold_keys"], untold_tensors=NEXT_TOKEN["untold_tensors"],
+        keys={**ABSORBED, **INDEXER, **V3, "leading_dense_block_count": 0},
     ),
 }  # fmt: skip
