@@ -40,6 +40,7 @@ class Target:
     padding_side: str = "right"  # where shorter texts of a batch are filled up, for tokenizers to know
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
+    widest_head: int | None = None  # channels that the provider's kernel of GroupQueryAttention takes
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
     operators: str = "ort"  # the operator set, by its name in converters.operators
     storage: str = "fast"
@@ -123,6 +124,7 @@ TARGETS: dict[str, Target] = {
         genai_package="onnxruntime-genai-cuda",
         provider_options=({"cuda": {"enable_cuda_graph": "1"}},),  # 2.7 times as fast in onnxruntime-genai
         session_options=(("enable_cuda_graph", "1"),),
+        widest_head=512,
         replays_decoding=True,
     ),
 }

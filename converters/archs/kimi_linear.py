@@ -26,7 +26,7 @@ def kimi_linear(h: Hparams) -> ModelSpec:
     h.raw("feed_forward_length")  # of the dense layers, and there may be none
     recurrent, dense = without_heads(h), dense_layers(h)
     heads, width = h.positive("attention.head_count"), h.positive("expert_feed_forward_length")
-    delta, latent = KeyedDeltaNet(heads, h.positive("kda.head_dim"), kernel(h)), _latent(h, heads)
+    delta, latent = KeyedDeltaNet(heads, h.positive("kda.head_dim"), kernel(h)), _latent(h, heads, [*recurrent, False])
     beside = shared_expert(width * max(1, h.integer("expert_shared_count")))
     chosen, scale = scores(h), h.number("expert_weights_scale", 0.0)
 
@@ -40,7 +40,7 @@ def kimi_linear(h: Hparams) -> ModelSpec:
     return decoder(h, mixers, rms_norm(h), tied=False, ignored=ignored)
 
 
-def _latent(h: Hparams, heads: int) -> LatentAttention:
+def _latent(h: Hparams, heads: int, recurrent: list[bool]) -> LatentAttention:
     """The file's head_count_kv, key_length and value_length are those of a cache of latent channels."""
     dim, shared = h.positive("attention.key_length_mla"), h.integer("rope.dimension_count", head_dim(h))
     if not 0 < shared < dim:
@@ -56,5 +56,6 @@ def _latent(h: Hparams, heads: int) -> LatentAttention:
         kv_rank=h.positive("attention.kv_lora_rank"),
         rope=None,
         scale=dim**-0.5,
+        absorbed=h.has_tensor(f"blk.{recurrent.index(False)}.attn_k_b.weight"),
         unturned_dim=shared,
     )

@@ -70,6 +70,9 @@ class AttentionOperator(Protocol):
     def takes_packed(self, heads: Heads) -> bool:
         """Whether it takes q, k and v side by side in one value."""
 
+    def holds(self, target: Target, heads: Heads) -> bool:
+        """Whether heads may be so wide."""
+
     def positions(self, c: "GraphContext", inputs: SequenceInputs) -> Value:
         """Position of each token of the step in its own text, int64 [batch, sequence], as the states' places are."""
 

@@ -61,9 +61,12 @@ class Attention(Module):
 
 @dataclass(frozen=True)
 class LatentAttention(Module):
-    """Multi-head latent attention, unfolded: low-rank kv, and q unless `q_rank` is 0; one key shared by all heads.
+    """Multi-head latent attention (arXiv 2405.04434): low-rank keys and values, one key shared by all heads.
 
-    The shared key, the last channels of a head's, is rotary; without a `rope` it has `unturned_dim` channels.
+    `q_rank` of low-rank queries; 0: one matrix makes them. `absorbed`: the file has, for each head, a matrix that takes
+    queries into the space of the `kv_rank` latent channels, and one that takes values out of it, so that the cache
+    needs no more than these channels and the shared key; else one matrix that unfolds them to keys and values. The
+    shared key, the last channels of a head's, is rotary; without a `rope` it has `unturned_dim` channels.
     """
 
     heads: int
@@ -74,6 +77,8 @@ class LatentAttention(Module):
     rope: Rope | None
     scale: float
     window: int | None = None
+    absorbed: bool = False
+    temperature: QueryTemperature | None = None
     unturned_dim: int = 0
 
     @property

@@ -127,7 +127,7 @@ def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRe
     tiny = np.abs(stored.astype(np.float64)) < _smallest_normal(dtype)
     note.flushed_to_zero += int(((stored == 0) & (wide != 0)).sum())
     note.subnormal += int((tiny & (stored != 0)).sum())
-    if note.rounded:
+    if changed.any():
         original = wide[changed]
         errors = np.abs(stored[changed].astype(np.float64) - original) / np.abs(original)
         note.max_relative_error = max(note.max_relative_error, float(errors.max()))

@@ -164,6 +164,15 @@ class Weights:
             )
         return self._vectors[name, stored]
 
+    def dense_stack(self, name: str, shape: tuple[int, int, int], use: str) -> Value:
+        """A stack of matrices as floats of the activation type, whatever they are in the file; `use` as in `vector`."""
+        record, source = self._take(name, shape), self.source
+
+        def floats() -> npt.NDArray[np.float32]:
+            return np.stack([source.floats(name, expert=number) for number in range(shape[0])])
+
+        return emit_vector(self._c, record, floats, shape, self._c.target.dtype, use)
+
     def array(self, name: str, length: int) -> npt.NDArray[np.float32]:
         """The numbers of a small 1-D tensor that shapes the graph itself."""
         return fold(self._take(name, (length,)), self.source.floats(name))
