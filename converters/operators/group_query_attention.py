@@ -124,6 +124,8 @@ def _attend(
         norms = [*[None] * NORM_INPUTS_BEHIND, heads.norms.q, heads.norms.k]
         extra["qk_norm_epsilon"] = heads.norms.epsilon
         c.norms_heads = True
+    # On GPUs heads of 512 decode five times as fast with an attention_bias (of zeros, the third input behind the
+    # tables), which takes another kernel: not tried here yet.
     return c.graph.multi_op(
         "GroupQueryAttention", *values, lengths, inputs.total_length, cos, sin, *norms,
         domain=MICROSOFT, outputs=outputs,

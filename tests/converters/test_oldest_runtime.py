@@ -22,6 +22,9 @@ require_llama()
     ("bloom: usual", "onnx", "1.25.0"),  # a mask for each head
     ("qwen35: usual", "onnx", "1.23.1"),
     ("qwen35: usual", "cpu", "1.25.1"),  # LinearAttention
+    ("gemma4: shared keys and values, embeddings per layer", "onnx", "1.23.1"),
+    ("gemma4: shared keys and values, embeddings per layer", "cpu", "1.31.0"),  # older ones end the process
+    ("gemma4: keys as values in global layers", "cpu", "1.24.1"),
 ])  # fmt: skip
 def test_versions(tmp_path: Path, kind: str, ep: str, version: str) -> None:
     """Those that scripts/oldest_runtime.py found."""

@@ -8,7 +8,7 @@ from converters.folder.license import License
 from converters.plan import Plan, make_plan, measure_roundings
 from converters.sources.gguf.file import GgufFile
 from converters.sources.source import Source
-from converters.spec import Attention
+from converters.spec import Attention, LatentAttention, Mlp, ModelSpec
 from converters.target import Target
 from converters.weights.records import Rounding, rounding_lines
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
@@ -16,6 +16,7 @@ from mobius_cli.output import Output, megabytes
 from repack.errors import MobiusError
 
 TEMPLATE = "tokenizer.chat_template"  # not from the tokenizer's modules, which a plan does not need
+KINDS_SHOWN = 2  # of layers with heads of their own
 GRAPH_BYTES_PER_NODE = 300  # a node with its names in model.onnx; measured 240 to 330
 
 
@@ -129,12 +130,10 @@ def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> No
     files = f", {facts['shards']} files" if facts["shards"] > 1 else ""
     output.data(f"  file       {facts['file']}, {megabytes(facts['bytes'])}, GGUF v{facts['gguf_version']}{files}")
     if plan:
-        spec, mixer, mlp = plan.spec, plan.spec.attention, plan.spec.mlp
+        spec = plan.spec
         windows = sorted({m.window for m in spec.modules() if isinstance(m, Attention) and m.window})
-        heads = f", heads {mixer.heads} of {mixer.head_dim} ({mixer.kv_heads} key/value)" if mixer else ""
         output.data(
-            f"  model      {len(spec.layers)} layers, hidden {spec.hidden}{heads}"
-            f"{f', feed-forward {mlp.width}' if mlp else ''},"
+            f"  model      {len(spec.layers)} layers, hidden {spec.hidden}{_heads(spec)}{_feed_forward(spec)},"
             f" vocabulary {spec.vocab:,}{', tied head' if spec.tied_head else ''}"
         )
         local = f", local layers see {windows[0]}" if windows else ""
@@ -145,6 +144,22 @@ def _print_facts(facts: dict[str, Any], plan: Plan | None, output: Output) -> No
     license = License(facts["license"], facts["license_name"], facts["license_link"])
     output.data(f"  license    {license}")
     output.data(f"  tokenizer  {facts['tokenizer'] or 'none'}{pre}, {template} chat template{named}")
+
+
+def _heads(spec: ModelSpec) -> str:
+    """Those of the first kinds of layers; how many layers read the keys and values of others."""
+    mixers = [mixer for mixer in spec.modules() if isinstance(mixer, (Attention, LatentAttention))]
+    kinds = list(dict.fromkeys(f"{m.heads} of {m.head_dim} ({m.kv_heads} key/value)" for m in mixers))
+    kinds = kinds[:KINDS_SHOWN] + ["..."] * (len(kinds) > KINDS_SHOWN)
+    readers = sum(isinstance(mixer, Attention) and mixer.cache_of is not None for mixer in mixers)
+    shared = f", {readers} layers without a cache" if readers else ""
+    return f", heads {' or '.join(kinds)}{shared}" if kinds else ""
+
+
+def _feed_forward(spec: ModelSpec) -> str:
+    """The width, or the least and the largest one."""
+    widths = sorted({module.width for module in spec.modules() if isinstance(module, Mlp)})
+    return f", feed-forward {' to '.join(map(str, widths[:1] + widths[1:][-1:]))}" if widths else ""
 
 
 def _predict(source: GgufFile, plan: Plan) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.any_arch import write_arch
+from tests.support.arch_cases import all_cases
 from tests.support.cli import mobius
 from tests.support.raw_gguf import LOOKALIKES, MALFORMED
 from tests.support.tiny import write_tiny
@@ -21,6 +23,14 @@ def test_facts_and_table(tmp_path: Path) -> None:
     assert "6 layers, hidden 256, heads 4 of 64 (2 key/value)" in done.stdout
     assert "int8, block 16" in done.stdout
     assert "tied head" in done.stdout
+
+
+def test_layers_of_two_kinds(tmp_path: Path) -> None:
+    """Heads and widths of each kind, and that some layers read the caches of others."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()["gemma4: shared keys and values, embeddings per layer"])
+    words = mobius("inspect", path).stdout
+    assert "heads 4 of 64 (1 key/value) or 4 of 128 (1 key/value), 2 layers without a cache" in words
+    assert "feed-forward 256 to 512, vocabulary 320" in words
 
 
 def test_json_predicts_the_folder(tmp_path: Path) -> None:
