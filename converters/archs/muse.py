@@ -7,8 +7,7 @@ from converters.archs.hparams import Hparams
 from converters.archs.layers import SANDWICH, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, HeadNorm, Layer, ModelSpec, YarnScaling
-from repack.errors import MobiusError
+from converters.spec import Attention, HeadNorm, Layer, ModelSpec
 
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 POST_EPSILON = 1e-8  # of norms behind blocks
@@ -19,10 +18,7 @@ FINAL_SOFTCAP = 30.0  # of the logits, unless the file says otherwise; 0 is none
 def muse_glimmer(h: Hparams) -> ModelSpec:
     """SiLU-gated, norms on q and k, interleaved rotary pairs; norms hold 1 + w already, that of q its scale too."""
     whole = rope(h, head_dim(h), interleaved=True)
-    if isinstance(whole.scaling, YarnScaling):
-        raise MobiusError(
-            "rope.scaling.type is yarn, but only local layers turn", "whose positions are never stretched"
-        )
+    # Positions of local layers are never stretched.
     turned = replace(whole, theta=h.number("rope.freq_base_swa", whole.theta), scaling=None)
     window, local = h.positive("attention.sliding_window"), local_layers(h, PERIOD)
 

@@ -24,7 +24,8 @@ def layer_inputs(b: Build, x: Value, spec: PerLayerEmbedding, input_ids: Value) 
         made = norm(b, g.op("Reshape", made, g.ints(0, 0, layers, width)), "per_layer_proj_norm", width)
         total = g.op("Add", g.op("Reshape", made, g.ints(0, 0, layers * width)), looked_up)
         total = g.op("Mul", total, c.number("sum_scale", spec.sum_scale))
-        return g.multi_op("Split", total, g.ints(*[width] * layers), outputs=layers, axis=-1)
+        # Without sizes: ONNX Runtime 1.23 infers no shapes from more than 16 of them, and stops.
+        return g.multi_op("Split", total, outputs=layers, axis=-1, num_outputs=layers)
 
 
 @emits(PerLayerInput)

@@ -125,6 +125,15 @@ def test_other_sizes_are_refused(tmp_path: Path, key: str, value: Any) -> None:
         make_plan(source, choose_target("cpu"))
 
 
+def test_a_stack_of_another_size_is_refused(tmp_path: Path) -> None:
+    case = replace(TWO, untold_tensors={"altup_proj.weight": (2, 256, 256)})
+    with (
+        GgufFile.open(write_arch(tmp_path / "t.gguf", case)) as source,
+        pytest.raises(MobiusError, match=r"altup_proj.weight has shape \[2, 256, 256\]"),
+    ):
+        make_plan(source, choose_target("cpu"))
+
+
 def test_sizes_that_a_file_may_say(tmp_path: Path) -> None:
     """As converters write them."""
     keys: dict[str, Any] = {

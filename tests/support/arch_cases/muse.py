@@ -1,7 +1,7 @@
 """Muse Glimmer."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_variants import LINEAR, ONE, WIDE
+from tests.support.arch_variants import ONE, WIDE, YARN
 
 KEYS = {
     "block_count": 5, "attention.sliding_window": 12, "logit_scale": 0.6, "final_logit_softcapping": 3.0,
@@ -15,9 +15,9 @@ CASES = {
         "muse-glimmer", fused=True, drop=NO_BIASES,
         keys={**KEYS, **ONE, **WIDE, "attention.sliding_window_pattern": [False, True, True], "block_count": 3},
     ),
-    "biases, every second, linear unread, scales": Case(
+    "biases, every second, yarn unread, scales": Case(
         "muse-glimmer", keep=r"\.scale$",
-        keys={**KEYS, **LINEAR, **UNCAPPED, "attention.sliding_window_pattern": 2, "block_count": 2},
+        keys={**KEYS, **YARN, **UNCAPPED, "attention.sliding_window_pattern": 2, "block_count": 2},
         values={r"\.scale$": lambda rng, shape: rng.uniform(0.5, 2, shape)},
     ),
     "cap by default, quiet blocks": Case(
