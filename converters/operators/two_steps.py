@@ -6,6 +6,8 @@ D = sqrt(W R) and u = sqrt(R / W) a, the first part is D (I - u u^T) (W / D) S: 
 it forgets of k is 2^-40 of it, less than float32 shows.
 """
 
+import numpy as np
+
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.graph.recurrent import DeltaInputs, ReplaceInputs
@@ -25,7 +27,7 @@ def two_steps(c: GraphContext, given: ReplaceInputs) -> DeltaInputs:
     key = g.op("Mul", given.old, g.op("Exp", g.op("Neg", first)))
     k = g.op("Mul", given.k, c.number("small", 1 / LARGE, wide))
     v = g.op("Mul", given.v, c.number("large", LARGE, wide))
-    ones = g.op("Expand", c.number("one", 1.0, wide), g.ints(1, 1, 2 * given.heads))
+    ones = g.constant(f"ones_{2 * given.heads}_{wide}", np.ones(2 * given.heads, wide))
     width = given.heads * given.dim
     q, k, v, decay = (
         _in_turn(c, g.op("Concat", *pair, axis=-1), width)
