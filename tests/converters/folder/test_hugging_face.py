@@ -90,6 +90,8 @@ def has_class(case: Case) -> bool:
     if case.arch == "mpt":
         whole = float(keys.get("mpt.attention.max_alibi_bias", 0.0)).is_integer()
         return whole and keys["mpt.feed_forward_length"] % keys["mpt.embedding_length"] == 0
+    if keys.get(f"{case.arch}.expert_count", 0) > 1:
+        return False
     return not (case.arch == "granite" and keys.get("granite.rope.scaling.finetuned") is False)
 
 
