@@ -24,3 +24,13 @@ def test_matrices_of_their_own(tmp_path: Path) -> None:
     ):
         make_plan(source, choose_target())
     assert found.value.hint == "convert the model again with a llama.cpp of today"
+
+
+def test_perhaps_without_positions(tmp_path: Path) -> None:
+    """The key is honoured by some versions of llama.cpp, and not by others."""
+    keys = {"expert_count": 4, "expert_used_count": 2, "logit_scale": 2.0, "rope.scaling.finetuned": False}
+    with (
+        GgufFile.open(write_arch(tmp_path / "t.gguf", Case("granitemoe", keys=keys))) as source,
+        pytest.raises(MobiusError, match="finetuned is false: versions of llama.cpp disagree"),
+    ):
+        make_plan(source, choose_target())
