@@ -24,6 +24,7 @@ def experts(
     scores: str = SOFTMAX,
     normalize: bool = False,
     scale: float = 1.0,
+    reads_layer_input: bool = False,
     **choices: Any,
 ) -> Experts:
     """`expert_used_count` of `expert_count` experts; `choices` are fields of Experts.
@@ -40,7 +41,9 @@ def experts(
         )
     if groups > 1 and used > used_groups * (count // groups):
         raise MobiusError(f"{used_groups} groups have fewer than {used} experts", "the metadata is damaged")
-    router = Router(scores, normalize, scale or 1.0, max(1, groups), used_groups if groups > 1 else 1)
+    router = Router(
+        scores, normalize, scale or 1.0, max(1, groups), used_groups if groups > 1 else 1, reads_layer_input
+    )
     return Experts(count, used, width, activation, router, _gate(h, layer), **choices)
 
 

@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from dataclasses import replace
 
 from converters import blocks
 from converters.blocks.context import Build
@@ -12,7 +13,7 @@ from converters.blocks.norm import norm, stream_norm
 from converters.blocks.residual import Residual
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
-from converters.spec import STREAM, Block, Layer
+from converters.spec import STREAM, Block, Experts, Layer
 
 for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers what they emit
     importlib.import_module(f"{blocks.__name__}.{found.name}")
@@ -42,6 +43,8 @@ def build_decoder(b: Build) -> Value:
 
 def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:
     """All blocks, those that read one input together."""
+    if any(isinstance(m, Experts) and m.router.reads_layer_input for m in (block.module for block in layer.blocks)):
+        place = replace(place, stream=b.to_activation(residual.total()))
     for group in _groups(layer.blocks):
         _add(b, residual, group, place, inputs)
     if layer.closing_norm is not None:

@@ -20,7 +20,11 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     g, prefix = b.c.graph, place.prefix
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
-        y = _chosen(b, tokens, route(b, tokens, module, prefix), module, prefix)
+        read = tokens
+        if module.router.reads_layer_input:
+            assert place.stream is not None
+            read = g.op("Reshape", place.stream, g.ints(1, -1, b.spec.hidden))
+        y = _chosen(b, tokens, route(b, read, module, prefix), module, prefix)
         y = g.op("Reshape", y, g.op("Shape", x))
         return y if module.shared is None else g.op("Add", y, _shared(b, x, module, prefix))
 

@@ -1,7 +1,7 @@
 """Norms of q and k, head by head or over all heads together."""
 
 from converters.blocks.context import Build
-from converters.blocks.norm import norm, norm_of_each
+from converters.blocks.norm import norm, norm_of_each, plain_norm
 from converters.blocks.qkv import head_order
 from converters.graph.graph import Value
 from converters.spec import Attention
@@ -16,7 +16,9 @@ def head_norm(b: Build, x: Value, module: Attention, heads: int, name: str) -> V
         if kind.span == "width":
             return norm(b, x, name, heads * dim, order=head_order(module, heads))
         split = g.op("Reshape", x, g.ints(0, 0, heads, dim))
-        if kind.span == "head":
+        if not kind.weights:
+            split = plain_norm(b, split, dim)
+        elif kind.span == "head":
             split = norm(b, split, name, dim, order=head_order(module, 1))
         else:
             split = norm_of_each(b, split, name, (heads, dim), head_order(module, heads))

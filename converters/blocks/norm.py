@@ -21,6 +21,11 @@ def norm_or_plain(b: Build, x: Value, name: str, width: int) -> Value:
     """As `norm`, without weights where the file has none of this name."""
     if f"{name}.weight" in b.weights:
         return norm(b, x, name, width)
+    return plain_norm(b, x, width)
+
+
+def plain_norm(b: Build, x: Value, width: int) -> Value:
+    """The model's kind of norm over the last axis of `width` channels, without weights."""
     return _normalize(b, x, _ones(b, width, b.c.target.dtype), None)
 
 

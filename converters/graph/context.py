@@ -45,7 +45,8 @@ class OperatorHeadNorms:
 class Heads:
     """Numbers of an attention operator: key channels `dim`, value channels `value_dim`; what it does to q and k.
 
-    `sink`: one more score for each head, [count], which takes its share of the softmax and no value.
+    `sink`: one more score for each head, [count], which takes its share of the softmax and no value. `chunk`: a token
+    sees those of its own chunk of so many only.
     """
 
     count: int
@@ -59,6 +60,7 @@ class Heads:
     rope: OperatorRope | None = None
     norms: OperatorHeadNorms | None = None
     sink: Value | None = None
+    chunk: int | None = None
 
 
 class AttentionOperator(Protocol):

@@ -81,6 +81,7 @@ class GroupQueryAttention:
     ) -> Value:
         """See `AttentionOperator.emit`."""
         g, dim = c.graph, stored_dim(heads)
+        _check_chunks(c, heads)
         if not self.takes_packed(heads):
             assert k is not None and v is not None
             _check_widening(c.target, heads, dim)
@@ -147,6 +148,16 @@ def stored_dim(heads: Heads) -> int:
         return wanted
     step = 2 * HEAD_DIM_STEP
     return -(-wanted // step) * step
+
+
+def _check_chunks(c: GraphContext, heads: Heads) -> None:
+    """Refuse chunks, which the operator does not know, where a text can be longer than one."""
+    if heads.chunk is not None and heads.chunk < c.context_length:
+        raise MobiusError(
+            f"{c.target.name} has no chunked attention, and the context of {c.context_length} tokens is longer than a"
+            f" chunk of {heads.chunk}",
+            f"take --context-length {heads.chunk} or less, or leave out --ep",
+        )
 
 
 def _check_sinks(target: Target) -> None:

@@ -60,8 +60,8 @@ class OnnxAttention:
         shapes = {part: (BATCH, heads.kv_count, PAST_LENGTH, dim) for part, dim in sizes.items()}
         states = c.add_states(layer, shapes, in_place=False)
         past = [c.past(state) for state in states]
-        mask = c.shared(("mask", heads.window, heads.count * bool(heads.max_alibi_bias), heads.max_alibi_bias),
-                        lambda: _mask(c, heads, inputs))  # fmt: skip
+        each = (heads.count, heads.max_alibi_bias) if heads.max_alibi_bias else None
+        mask = c.shared(("mask", heads.window, heads.chunk, each), lambda: _mask(c, heads, inputs))
         if heads.sink is not None:
             assert not heads.softcap
             y, *present = sink_attention(c, q, k, v, mask, (past[0], past[1]), heads)
@@ -97,6 +97,11 @@ def _mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
         if heads.window is not None:
             near = g.op("Less", back, c.integer(f"window_{heads.window}", heads.window))
             seen = g.op("And", seen, near)
+        if heads.chunk is not None and heads.chunk < c.context_length:
+            size = c.integer(f"chunk_{heads.chunk}", heads.chunk)
+            own, seen_from = (g.op("Div", where, size) for where in (_counted(c, inputs), positions(c, inputs)))
+            same = g.op("Equal", g.op("Unsqueeze", seen_from, g.ints(1, 3)), g.op("Unsqueeze", own, g.ints(1, 2)))
+            seen = g.op("And", seen, same)
         if heads.max_alibi_bias:
             slopes = -alibi_slopes(heads.count, heads.max_alibi_bias).reshape(1, -1, 1, 1)
             rows = g.constant(f"alibi_{heads.count}_{heads.max_alibi_bias:g}", slopes.astype(kind))

@@ -11,19 +11,21 @@ class HeadNorm:
     """The model's kind of norm on q and k.
 
     `span`: "head" (one weight vector for all heads), "each" (its own for each head), or "width" (over all heads
-    together). `after_rope`: on the rotated heads instead of before.
+    together). `after_rope`: on the rotated heads instead of before. `weights`: of each head, if there are any.
     """
 
     span: str = "head"
     after_rope: bool = False
+    weights: bool = True
 
 
 @dataclass(frozen=True)
 class QueryTemperature:
-    """Queries at position p are multiplied by 1 + scale * ln(floor(p / floor) + 1)."""
+    """Queries at position p are multiplied by 1 + scale * ln(floor((p + offset) / floor) + 1)."""
 
     scale: float
     floor: int
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Attention(Module):
     `max_alibi_bias` is the exponent of ALiBi's slopes (arXiv 2108.12409), 0 for none. `sub_norm`: the heads'
     output is normed before the output projection. `gated`: attn_q has, head by head, the rows of a gate behind those
     of the query; its sigmoid multiplies the heads' output. `sinks`: each head has one more score, attn_sinks, which
-    takes its share of the softmax and no value.
+    takes its share of the softmax and no value. `chunk`: a token sees those of its own chunk of so many only.
     """
 
     heads: int
@@ -52,6 +54,7 @@ class Attention(Module):
     sub_norm: bool = False
     gated: bool = False
     sinks: bool = False
+    chunk: int | None = None
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,6 @@ def test_perhaps_without_positions(tmp_path: Path) -> None:
     keys = {"expert_count": 4, "expert_used_count": 2, "logit_scale": 2.0, "rope.scaling.finetuned": False}
     with (
         GgufFile.open(write_arch(tmp_path / "t.gguf", Case("granitemoe", keys=keys))) as source,
-        pytest.raises(MobiusError, match="finetuned is false: versions of llama.cpp disagree"),
+        pytest.raises(MobiusError, match=r"finetuned is false: versions of llama\.cpp disagree"),
     ):
         make_plan(source, choose_target())
