@@ -10,7 +10,7 @@ from converters.archs.layers import stack
 from converters.archs.recurrent import mamba2_mixer, without_heads
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import ModelSpec, Module
+from converters.spec import Attention, ModelSpec, Module
 from repack.errors import MobiusError
 
 # Keys that converters write for models whose family has state-space layers, experts or images.
@@ -39,11 +39,34 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None
 def granite(h: Hparams) -> ModelSpec:
     """All multipliers from the file, the attention scale too; rope.scaling.finetuned switches positions off."""
     h.ignore(*FOREIGN_KEYS)
+    return scaled_llama(h, _mixer(h), *_scales(h), genai_type="granite")
+
+
+@architecture("granitemoe", "Granite 3 MoE, Granite 4 MoE without state spaces")
+def granitemoe(h: Hparams) -> ModelSpec:
+    """With experts in the place of feed-forwards, and perhaps one that all tokens take."""
+    h.ignore(*FOREIGN_KEYS)
+    if not h.flag("rope.scaling.finetuned", True):
+        raise MobiusError(
+            f"{h.architecture}.rope.scaling.finetuned is false: versions of llama.cpp disagree on whether such a"
+            " model has positions",
+            "report the model to the project",
+        )
+    width = h.integer("expert_shared_feed_forward_length", 0)
+    shared = shared_expert(width) if width else None
+    mlp = experts(h, h.positive("feed_forward_length"), normalize=True, shared=shared)
+    return scaled_llama(h, _mixer(h), *_scales(h), mlp=mlp, ignored=EXPERT_SCALES)
+
+
+def _mixer(h: Hparams) -> Attention:
     rotary = rope(h, head_dim(h), interleaved=True, freqs=True, long_factors=True)
     scale = h.number("attention.scale", 0.0) or head_dim(h) ** -0.5
-    mixer = attention(h, rotary if h.flag("rope.scaling.finetuned", True) else None, scale=scale)
-    scales = h.number("embedding_scale", 0.0), h.number("residual_scale", 0.0), h.number("logit_scale")
-    return scaled_llama(h, mixer, *scales, genai_type="granite")
+    return attention(h, rotary if h.flag("rope.scaling.finetuned", True) else None, scale=scale)
+
+
+def _scales(h: Hparams) -> tuple[float, float, float]:
+    """Of embeddings, of what blocks add, and the divisor of the logits."""
+    return h.number("embedding_scale", 0.0), h.number("residual_scale", 0.0), h.number("logit_scale")
 
 
 @architecture("granitehybrid", "Granite 4 H")

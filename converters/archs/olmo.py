@@ -1,4 +1,4 @@
-"""OLMo 1 (layer norms without weights) and OLMo 2 and 3 (norms behind the blocks only)."""
+"""OLMo 1 (layer norms without weights), OLMo 2 and 3 (norms behind the blocks only), and OLMoE."""
 
 from collections.abc import Container
 from dataclasses import replace
@@ -13,6 +13,7 @@ from converters.archs.common import (
     local_layers,
     rms_norm,
 )
+from converters.archs.experts import EXPERT_SCALES, experts
 from converters.archs.hparams import Hparams
 from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.layers import POST_NORM, stack
@@ -58,3 +59,11 @@ def olmo2(h: Hparams) -> ModelSpec:
         return attention(h, rotary, window=span, qk_norm=HeadNorm("width"))
 
     return decoder(h, stack(h, mixer, gated_mlp(h), POST_NORM), rms_norm(h), tied=False)
+
+
+@architecture("olmoe", "OLMoE")
+def olmoe(h: Hparams) -> ModelSpec:
+    """Norms before the blocks, q and k normed as in OLMo 2; the weights of a token's experts do not add up to one."""
+    mixer = attention(h, rope(h, head_dim(h)), qk_norm=HeadNorm("width"))
+    layers = stack(h, mixer, experts(h, h.positive("feed_forward_length")))
+    return decoder(h, layers, rms_norm(h), tied=False, ignored=EXPERT_SCALES)

@@ -51,8 +51,11 @@ def _heads(b: Build, module: Attention, prefix: str) -> Heads:
     late = kind is not None and kind.after_rope
     heads = Heads(
         module.heads, module.kv_heads, module.head_dim, module.value_dim, module.scale, module.window, module.softcap,
-        module.max_alibi_bias,
+        module.max_alibi_bias, chunk=module.chunk,
     )  # fmt: skip
+    if module.sinks:
+        sink = b.weights.vector(f"{prefix}.attn_sinks.weight", (module.heads,), use="one more score of each head")
+        heads = replace(heads, sink=sink)
     if rope is not None and not late and operator.rotates(rope.dim):
         heads = replace(heads, rope=OperatorRope(rope.dim, lambda: rotary_tables(b, rope)))
     simple = kind is not None and kind.span == "head" and not late and b.spec.norm.kind == "rms"
@@ -87,11 +90,14 @@ def _clip(b: Build, x: Value, limit: float) -> Value:
 
 
 def sharpen(b: Build, q: Value, temperature: QueryTemperature, inputs: SequenceInputs) -> Value:
-    """Queries times 1 + scale * ln(floor(position / floor) + 1)."""
+    """Queries times 1 + scale * ln(floor((position + offset) / floor) + 1)."""
     c, g = b.c, b.c.graph
 
     def make() -> Value:
-        steps = g.op("Div", positions(c, inputs), c.integer("temperature_floor", temperature.floor))
+        where = positions(c, inputs)
+        if temperature.offset:
+            where = g.op("Add", where, c.integer("temperature_offset", temperature.offset))
+        steps = g.op("Div", where, c.integer("temperature_floor", temperature.floor))
         one = c.number("one", 1.0, "float32")
         log = g.op("Log", g.op("Add", g.cast(steps, "float32"), one))
         factor = g.op("Add", g.op("Mul", log, c.number("temperature_scale", temperature.scale, "float32")), one)

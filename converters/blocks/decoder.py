@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from dataclasses import replace
 
 from converters import blocks
 from converters.blocks.altup import AltUp
@@ -14,7 +15,7 @@ from converters.blocks.per_layer import layer_inputs
 from converters.blocks.residual import Residual
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
-from converters.spec import CORRECTED, STREAM, Block, Layer
+from converters.spec import CORRECTED, STREAM, Block, Experts, Layer
 
 for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers what they emit
     importlib.import_module(f"{blocks.__name__}.{found.name}")
@@ -49,6 +50,8 @@ def build_decoder(b: Build) -> Value:
 def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:
     """All blocks, those that read one input together."""
     residual.enter(place)
+    if any(isinstance(m, Experts) and m.router.reads_layer_input for m in (block.module for block in layer.blocks)):
+        place = replace(place, stream=b.to_activation(residual.total()))
     for group in _groups([block for block in layer.blocks if block.reads != CORRECTED]):
         _add(b, residual, group, place, inputs)
     residual.leave(place)

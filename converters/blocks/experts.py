@@ -18,7 +18,11 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
         chosen = gathered_experts if b.c.target.gathers_experts else sorted_experts
-        y = chosen(b, _entered(b, tokens, module, prefix), route(b, tokens, module, prefix), module, prefix)
+        read = tokens
+        if module.router.reads_layer_input:
+            assert place.stream is not None
+            read = g.op("Reshape", place.stream, g.ints(1, -1, b.spec.hidden))
+        y = chosen(b, _entered(b, tokens, module, prefix), route(b, read, module, prefix), module, prefix)
         if module.latent:
             y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))

@@ -16,7 +16,9 @@ def head_norm(b: Build, x: Value, module: Attention, heads: int, name: str) -> V
         if kind.span == "width":
             return norm(b, x, name, heads * dim, order=head_order(module, heads))
         split = g.op("Reshape", x, g.ints(0, 0, heads, dim))
-        if kind.span == "head":
+        if not kind.weights:
+            split = plain_norm(b, split, dim)
+        elif kind.span == "head":
             split = norm(b, split, name, dim, order=head_order(module, 1))
         else:
             split = norm_of_each(b, split, name, (heads, dim), head_order(module, heads))

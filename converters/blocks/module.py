@@ -14,10 +14,14 @@ M = TypeVar("M", bound=Module)
 
 @dataclass(frozen=True)
 class Place:
-    """Where a module stands: the layer's number in the model, and the prefix of its tensors' names."""
+    """Where a module stands: the layer's number in the model, and the prefix of its tensors' names.
+
+    `stream`: the layer's input as it is, in the activation type, where one of the layer's modules reads it.
+    """
 
     layer: int
     prefix: str
+    stream: Value | None = None
 
 
 Emit = Callable[[Build, Value, M, Place, SequenceInputs], Value]

@@ -26,7 +26,7 @@ def norm_or_plain(b: Build, x: Value, name: str, width: int) -> Value:
 
 
 def plain_norm(b: Build, x: Value, width: int) -> Value:
-    """As `norm`, without weights."""
+    """The model's kind of norm over the last axis of `width` channels, without weights."""
     return _normalize(b, x, _ones(b, width, b.c.target.dtype), None)
 
 
@@ -43,15 +43,17 @@ def add_stream_norm(b: Build, residual: Value, x: Value, name: str) -> tuple[Val
         return stream_norm(b, total, name), total
     weight, bias = _parameters(b, name, b.spec.hidden, None, b.residual_dtype)
     kind = b.spec.norm
-    return b.c.operators.add_norm(b.c, residual, x, weight, bias, kind.kind, kind.epsilon)
+    y, total = b.c.operators.add_norm(b.c, residual, x, weight, bias, kind.kind, kind.epsilon)
+    return (_shifted(b, y, bias) if kind.kind == "rms" else y), total
 
 
 def _parameters(b: Build, name: str, width: int, order: Order, dtype: str | None) -> tuple[Value, Value | None]:
-    """Weight and, for layer norms that have one, bias."""
+    """Weight and, for norms that have one, bias."""
     if not b.spec.norm.weights:
         return _ones(b, width, dtype or b.c.target.dtype), None
     weight = b.weights.vector(_weight(b, name), (width,), order, dtype)
-    if b.spec.norm.kind == "rms" or f"{name}.bias" not in b.weights:
+    may_have = b.spec.norm.kind == "layer" or b.spec.norm.biased
+    if not may_have or f"{name}.bias" not in b.weights:
         return weight, None
     return weight, b.weights.vector(f"{name}.bias", (width,), order, dtype)
 
@@ -74,6 +76,11 @@ def _zeros(b: Build, like: Value) -> Value:
 def _normalize(b: Build, x: Value, weight: Value, bias: Value | None, own_epsilon: float | None = None) -> Value:
     epsilon = b.spec.norm.epsilon if own_epsilon is None else own_epsilon
     if b.spec.norm.kind == "rms":
-        return b.c.operators.rms_norm(b.c, x, weight, epsilon)
+        return _shifted(b, b.c.operators.rms_norm(b.c, x, weight, epsilon), bias)
     bias = bias or _zeros(b, weight)  # without one, SkipLayerNormFusion of ONNX Runtime 1.32 ends the process
     return b.c.graph.op("LayerNormalization", x, weight, bias, axis=-1, epsilon=epsilon, stash_type=1)
+
+
+def _shifted(b: Build, y: Value, bias: Value | None) -> Value:
+    """The operators of rms norms have no place for a bias."""
+    return y if bias is None else b.c.graph.op("Add", y, bias)

@@ -6,8 +6,10 @@ import numpy as np
 
 from converters.blocks.context import WIDE, Build
 from converters.graph.graph import Value
-from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
+from converters.spec import SIGMOID, SIGMOID_OF_CHOSEN, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
 
+SCORES = {SOFTMAX: "Softmax", SIGMOID: "Sigmoid"}  # operators on all products, on those of the chosen experts
+WEIGHTS = {SOFTMAX_OF_CHOSEN: "Softmax", SIGMOID_OF_CHOSEN: "Sigmoid"}
 LEAST_SUM = 2.0**-14  # float16's smallest normal number: llama.cpp divides by no less
 
 
@@ -41,15 +43,15 @@ def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
 
 
 def _scores(b: Build, products: Value, router: Router) -> Value:
-    if router.scores == SOFTMAX_OF_CHOSEN:
-        return products
-    return b.c.graph.op({SOFTMAX: "Softmax", SIGMOID: "Sigmoid"}[router.scores], products)
+    kind = SCORES.get(router.scores)
+    return products if kind is None else b.c.graph.op(kind, products)
 
 
 def _weights(b: Build, chosen: Value, router: Router) -> Value:
     """Of the chosen experts, from their scores."""
     c, g = b.c, b.c.graph
-    weights = g.op("Softmax", chosen, axis=-1) if router.scores == SOFTMAX_OF_CHOSEN else chosen
+    kind = WEIGHTS.get(router.scores)
+    weights = chosen if kind is None else g.op(kind, chosen)
     if router.normalize:
         total = g.op("ReduceSum", weights, g.ints(-1))
         weights = g.op("Div", weights, g.op("Max", total, c.number("least_sum", LEAST_SUM, WIDE)))

@@ -44,7 +44,11 @@ class OperatorHeadNorms:
 
 @dataclass(frozen=True)
 class Heads:
-    """Numbers of an attention operator: key channels `dim`, value channels `value_dim`; what it does to q and k."""
+    """Numbers of an attention operator: key channels `dim`, value channels `value_dim`; what it does to q and k.
+
+    `sink`: one more score for each head, [count], which takes its share of the softmax and no value. `chunk`: a token
+    sees those of its own chunk of so many only.
+    """
 
     count: int
     kv_count: int
@@ -56,6 +60,8 @@ class Heads:
     max_alibi_bias: float = 0.0
     rope: OperatorRope | None = None
     norms: OperatorHeadNorms | None = None
+    sink: Value | None = None
+    chunk: int | None = None
 
 
 class AttentionOperator(Protocol):

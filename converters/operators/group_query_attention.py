@@ -15,7 +15,7 @@ from repack.errors import MobiusError
 
 HEAD_DIM_STEP = 8  # channels of a head are a multiple of this
 ROPE_STEP = 16  # it turns multiples of so many channels only
-NORM_INPUTS_BEHIND = 5  # inputs of the operator between the rotary tables and the norms' weights
+SINK_INPUTS_BEHIND, NORM_INPUTS_BEHIND = 2, 5  # inputs of the operator between the rotary tables and these
 UNPADDED = ("bfloat16",)  # types of which no provider has a kernel of Pad
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
@@ -87,6 +87,7 @@ class GroupQueryAttention:
     ) -> Value:
         """See `AttentionOperator.emit`."""
         dim = stored_dim(heads)
+        _check_chunks(c, heads)
         if not self.takes_packed(heads):
             assert k is not None and v is not None
             _check_widening(c.target, heads, dim)
@@ -123,16 +124,18 @@ def _attend(
     """The operator on q, k, v and the past states."""
     lengths = _checked_lengths(c, inputs) if c.target.checks_indices else inputs.sequence_lengths
     cos, sin = heads.rope.tables() if heads.rope else (None, None)
-    norms: list[Value | None] = []
+    if heads.sink is not None:
+        _check_sinks(c.target)
+    behind: list[Value | None] = [] if heads.sink is None else [*[None] * SINK_INPUTS_BEHIND, heads.sink]
     extra: dict[str, Any] = {}
     if heads.norms is not None:
-        norms = [*[None] * NORM_INPUTS_BEHIND, heads.norms.q, heads.norms.k]
+        behind += [*[None] * (NORM_INPUTS_BEHIND - len(behind)), heads.norms.q, heads.norms.k]
         extra["qk_norm_epsilon"] = heads.norms.epsilon
         c.norms_heads = True
     # On GPUs heads of 512 decode five times as fast with an attention_bias (of zeros, the third input behind the
     # tables), which takes another kernel: not tried here yet.
     return c.graph.multi_op(
-        "GroupQueryAttention", *values, lengths, inputs.total_length, cos, sin, *norms,
+        "GroupQueryAttention", *values, lengths, inputs.total_length, cos, sin, *behind,
         domain=MICROSOFT, outputs=outputs,
         num_heads=heads.count, kv_num_heads=heads.kv_count, scale=heads.scale, softcap=heads.softcap,
         local_window_size=heads.window if heads.window is not None else -1,
@@ -176,6 +179,26 @@ def stored_dim(heads: Heads) -> int:
         return wanted
     step = 2 * HEAD_DIM_STEP
     return -(-wanted // step) * step
+
+
+def _check_chunks(c: GraphContext, heads: Heads) -> None:
+    """Refuse chunks, which the operator does not know, where a text can be longer than one."""
+    if heads.chunk is not None and heads.chunk < c.context_length:
+        raise MobiusError(
+            f"{c.target.name} has no chunked attention, and the context of {c.context_length} tokens is longer than a"
+            f" chunk of {heads.chunk}",
+            f"take --context-length {heads.chunk} or less, or leave out --ep",
+        )
+
+
+def _check_sinks(target: Target) -> None:
+    """Refuse where a kernel counts a sink more than once."""
+    if not target.takes_sinks:
+        raise MobiusError(
+            f"attention sinks cannot be on {target.name}: where several tokens follow a cache, ONNX Runtime's kernel is"
+            " wrong and says nothing",
+            "leave out --ep: the target onnx has them as plain products",
+        )
 
 
 def _check_widening(target: Target, heads: Heads, dim: int) -> None:

@@ -5,6 +5,7 @@ from converters.graph.graph import Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.operators.head_width import cut, flat, widen
+from converters.operators.sink_attention import sink_attention
 from converters.target import Target
 
 BLOCKED = -1e4  # added to the score of a position that must not be seen; float16 holds it
@@ -68,11 +69,15 @@ class OnnxAttention:
         shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=False)
         past = [c.past(state) for state in states]
-        y, *present = c.graph.multi_op(
-            "Attention", q, k, v, _shared_mask(c, heads, inputs), *past, outputs=3, scale=heads.scale,
-            softcap=heads.softcap,
-            q_num_heads=heads.count, kv_num_heads=heads.kv_count,
-        )  # fmt: skip
+        mask = _shared_mask(c, heads, inputs)
+        if heads.sink is not None:
+            assert not heads.softcap
+            y, *present = sink_attention(c, q, k, v, mask, (past[0], past[1]), heads)
+        else:
+            y, *present = c.graph.multi_op(
+                "Attention", q, k, v, mask, *past, outputs=3, scale=heads.scale, softcap=heads.softcap,
+                q_num_heads=heads.count, kv_num_heads=heads.kv_count,
+            )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
         return y if dim == heads.value_dim else cut(c, y, heads.count, dim, heads.value_dim)
@@ -94,7 +99,8 @@ class OnnxAttention:
 def _shared_mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
     """See `_mask`, once for all layers that see alike."""
     bias = heads.max_alibi_bias
-    return c.shared(("mask", heads.window, heads.count * bool(bias), bias), lambda: _mask(c, heads, inputs))
+    key = ("mask", heads.window, heads.chunk, heads.count * bool(bias), bias)
+    return c.shared(key, lambda: _mask(c, heads, inputs))
 
 
 def _mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
@@ -119,6 +125,11 @@ def _mask(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
         if heads.window is not None:
             near = g.op("Less", back, c.integer(f"window_{heads.window}", heads.window))
             seen = g.op("And", seen, near)
+        if heads.chunk is not None and heads.chunk < c.context_length:
+            size = c.integer(f"chunk_{heads.chunk}", heads.chunk)
+            own, seen_from = (g.op("Div", where, size) for where in (_counted(c, inputs), positions(c, inputs)))
+            same = g.op("Equal", g.op("Unsqueeze", seen_from, g.ints(1, 3)), g.op("Unsqueeze", own, g.ints(1, 2)))
+            seen = g.op("And", seen, same)
         if heads.max_alibi_bias:
             slopes = -alibi_slopes(heads.count, heads.max_alibi_bias).reshape(1, -1, 1, 1)
             rows = g.constant(f"alibi_{heads.count}_{heads.max_alibi_bias:g}", slopes.astype(kind))

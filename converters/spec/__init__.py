@@ -1,7 +1,7 @@
 """The words in which architectures are declared."""
 
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
-from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
+from converters.spec.experts import SIGMOID, SIGMOID_OF_CHOSEN, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
 from converters.spec.layer import CORRECTED, LAYER_INPUT, STREAM, Block, Layer, Module
 from converters.spec.mlp import ClampedSwiglu, Laurel, Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm, Streams
@@ -21,8 +21,8 @@ from converters.spec.recurrent import (
 from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
 
 __all__ = [
-    "CORRECTED", "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block",
-    "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm",
+    "CORRECTED", "LAYER_INPUT", "SIGMOID", "SIGMOID_OF_CHOSEN", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention",
+    "Block", "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm",
     "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp",
     "ModelSpec", "Module", "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature",
     "ReplacingMix", "Rope", "Router", "StateSpace", "Streams", "TimeMix", "Xielu", "YarnScaling",

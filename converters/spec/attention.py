@@ -11,19 +11,21 @@ class HeadNorm:
     """The model's kind of norm on q and k.
 
     `span`: "head" (one weight vector for all heads), "each" (its own for each head), or "width" (over all heads
-    together). `after_rope`: on the rotated heads instead of before.
+    together). `after_rope`: on the rotated heads instead of before. `weights`: of each head, if there are any.
     """
 
     span: str = "head"
     after_rope: bool = False
+    weights: bool = True
 
 
 @dataclass(frozen=True)
 class QueryTemperature:
-    """Queries at position p are multiplied by 1 + scale * ln(floor(p / floor) + 1)."""
+    """Queries at position p are multiplied by 1 + scale * ln(floor((p + offset) / floor) + 1)."""
 
     scale: float
     floor: int
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,8 @@ class Attention(Module):
     `value_norm`: each value head is normed, without weights.
     `keys_as_values`: there is no attn_v, values are what attn_k gives, before the norm and the rotation of keys.
     `cache_of`: the place among the model's layers of that whose keys and values are read; then there are none of its
-    own, and no states. None: its own.
+    own, and no states. None: its own. `sinks`: each head has one more score, attn_sinks, which takes its share of the
+    softmax and no value. `chunk`: a token sees those of its own chunk of so many only.
     """
 
     heads: int
@@ -57,6 +60,8 @@ class Attention(Module):
     value_norm: bool = False
     keys_as_values: bool = False
     cache_of: int | None = None
+    sinks: bool = False
+    chunk: int | None = None
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from converters.spec.layer import Module
 from converters.spec.mlp import ClampedSwiglu, Mlp
 
-SOFTMAX, SIGMOID, SOFTMAX_OF_CHOSEN = "softmax", "sigmoid", "softmax_of_chosen"
+SOFTMAX, SIGMOID = "softmax", "sigmoid"
+SOFTMAX_OF_CHOSEN, SIGMOID_OF_CHOSEN = "softmax_of_chosen", "sigmoid_of_chosen"
 
 
 @dataclass(frozen=True)
 class Router:
     """Which experts a token takes, and what their results are multiplied with.
 
-    `scores` of the router's products: "softmax", "sigmoid", or "softmax_of_chosen", where the products themselves
-    choose. A tensor exp_probs_b is added to the scores for the choice only. `normalize`: the weights of a token are
-    divided by their sum; `scale` multiplies them. Of `groups` groups of experts, the `used_groups` with the largest
-    sums of two scores are open.
+    `scores` of the router's products: "softmax", "sigmoid", or "softmax_of_chosen" and "sigmoid_of_chosen", where the
+    products themselves choose. A tensor exp_probs_b is added to the scores for the choice only. `normalize`: the
+    weights of a token are divided by their sum; `scale` multiplies them. Of `groups` groups of experts, the
+    `used_groups` with the largest sums of two scores are open. `reads_layer_input`: the router reads that as it is, in
+    place of what the experts read.
     """
 
     scores: str = SOFTMAX
@@ -23,6 +25,7 @@ class Router:
     scale: float = 1.0
     groups: int = 1
     used_groups: int = 1
+    reads_layer_input: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,15 @@ from converters.spec.per_layer import PerLayerEmbedding
 
 @dataclass(frozen=True)
 class Norm:
-    """The kind of all norms of a model: "rms" or "layer"; some have no weights."""
+    """The kind of all norms of a model: "rms" or "layer"; some have no weights.
+
+    `biased`: rms norms add the biases that the file has, as layer norms always do.
+    """
 
     kind: str
     epsilon: float
     weights: bool = True
+    biased: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ STEPS = 64  # tokens that follow, for all texts together
 PAD = 0
 # Every way in which positions enter: rotary in the operator, beside it, on a part of the heads and by two bases;
 # learned; ALiBi; sharper queries; windows; latent heads; layers without positions; states that padding must not enter;
-# caches that other layers read.
+# caches that other layers read; sinks.
 KINDS = (
     "llama: all biases", "llama: heads of 60", "phi3: linear, 20 of 64", "gpt2: usual", "bloom: usual",
     "mpt: both positions, divisors, unused norm", "mistral3: mistral3 queries sharpen", "gemma2: gemma2 usual",
     "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "mamba2: usual", "falcon-h1: usual",
     "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual",
-    "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts",
+    "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts", "gpt-oss: usual",
     "gemma4: shared keys and values, embeddings per layer", "gemma3n: layers that read others' keys and values",
 )  # fmt: skip
 

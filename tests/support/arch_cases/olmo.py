@@ -1,9 +1,11 @@
 """OLMo 1, 2 and 3."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_variants import BIASES, LINEAR, TIED, UNREAD, YARN, llama_like
+from tests.support.arch_cases.qwen_moe import SPREAD
+from tests.support.arch_variants import BIASES, EACH, LINEAR, TIED, UNREAD, YARN, llama_like
 
 CLIP = "attention.clamp_kqv"
+MIXTURE = {**EACH, "expert_count": 7, "expert_used_count": 3}
 LOCAL = {"block_count": 5, "attention.sliding_window": 12}  # the fourth layer is global
 CASES = {
     **llama_like("olmo", norm="layer", wide=False),
@@ -23,4 +25,12 @@ CASES = {
         fused=True,
     ),
     "olmo2 window of zero": Case("olmo2", keys={**LOCAL, **YARN, **UNREAD, "attention.sliding_window": 0}),
+    "olmoe usual": Case("olmoe", keys=MIXTURE, values=SPREAD, drop=BIASES),
+    "olmoe yarn, biases, all experts": Case("olmoe", keys={**YARN, **MIXTURE, "expert_used_count": 7}, values=SPREAD),
+    "olmoe linear, one of many": Case(
+        "olmoe",
+        keys={**LINEAR, **UNREAD, **EACH, "expert_count": 20, "expert_used_count": 1},
+        values=SPREAD,
+        drop=BIASES,
+    ),
 }

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.support.any_arch import Case
+from tests.support.arch_cases.qwen_moe import SPREAD
 from tests.support.arch_variants import EACH, FACTORS, LINEAR, QKV_BIASES, SIX, TIED, WINDOW, YARN
 
 PARTIAL = {**EACH, "rope.dimension_count": 32}
@@ -10,6 +11,7 @@ LONGROPE = {
     "context_length": 1024, "rope.scaling.original_context_length": 256, "rope.scaling.attn_factor": 1.2,
     "rope.dimension_count": 48,
 }  # fmt: skip
+MIXTURE = {"expert_count": 5, "expert_used_count": 2}
 LONG = Case("phi3", keys=LONGROPE, drop=[QKV_BIASES, TIED], fused=True, context=512, **FACTORS)
 
 CASES = {
@@ -29,4 +31,16 @@ CASES = {
     "separate, biases": Case("phi3", keys={"rope.freq_base": 500.0, **SIX}),
     "linear, 20 of 64": Case("phi3", keys={**LINEAR, "rope.dimension_count": 20}, fused=True),
     "yarn": Case("phi3", keys=YARN, drop=[QKV_BIASES], fused=True),
+    "phimoe usual": Case("phimoe", keys={**MIXTURE, **WINDOW}, values=SPREAD),
+    "phimoe long factors, fused": Case(
+        "phimoe",
+        keys={**LONGROPE, **MIXTURE, "rope.dimension_count": 64},
+        fused=True,
+        context=512,
+        keep=FACTORS["keep"],
+        values={**SPREAD, **FACTORS["values"]},
+    ),
+    "phimoe yarn, six heads, one of many": Case(
+        "phimoe", keys={**YARN, **SIX, "expert_count": 19, "expert_used_count": 1}, values=SPREAD, drop=[QKV_BIASES]
+    ),
 }
