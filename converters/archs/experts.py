@@ -3,11 +3,15 @@
 from typing import Any
 
 from converters.archs.hparams import Hparams
-from converters.spec import SOFTMAX, ClampedSwiglu, Experts, Mlp, Router
+from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts, Mlp, Router
 from repack.errors import MobiusError
 
 # Second-level scales that llama.cpp loads for every mixture and uses for few.
 EXPERT_SCALES = tuple(f"blk.*.ffn_{part}_exps.scale" for part in ("gate", "up", "gate_up", "down"))
+SHARED_SCALES = tuple(f"blk.*.ffn_{part}_shexp.scale" for part in ("gate", "up", "down"))
+SCORES = {1: SOFTMAX, 2: SIGMOID, 3: SOFTMAX_OF_CHOSEN}  # by the numbers of expert_gating_func
+# Keys that writers of files may add to any mixture, for architectures that imply what they say.
+IMPLIED = ("expert_gating_func", "expert_weights_norm", "expert_weights_scale", "expert_shared_count")
 
 
 def has_experts(h: Hparams) -> bool:
@@ -47,6 +51,22 @@ def _gate(h: Hparams, layer: int) -> str:
     if h.has_tensor(f"blk.{layer}.ffn_gate_up_exps.weight"):
         return "fused"
     return "separate" if h.has_tensor(f"blk.{layer}.ffn_gate_exps.weight") else "none"
+
+
+def scores(h: Hparams, default: int | None = None) -> str:
+    """How a router's products become scores: as the file says, by a number; `default` where it says none or 0."""
+    key = "expert_gating_func"
+    found = SCORES.get(h.integer(key, default) or default or 0)
+    if found is None:
+        raise MobiusError(
+            f"{h.architecture}.{key} is {h.raw(key)}, not 1, 2 or 3", "the metadata is damaged or unusual"
+        )
+    return found
+
+
+def dense_layers(h: Hparams) -> int:
+    """Layers before the first one with experts."""
+    return h.integer("leading_dense_block_count", 0)
 
 
 def expert_width(h: Hparams) -> int:
