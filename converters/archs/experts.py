@@ -66,6 +66,7 @@ def scores(h: Hparams, default: int | None = None) -> str:
 
 def dense_layers(h: Hparams) -> int:
     """Layers before the first one with experts."""
+    h.raw("feed_forward_length")  # of these, and there may be none
     return h.integer("leading_dense_block_count", 0)
 
 

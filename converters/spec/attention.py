@@ -33,7 +33,8 @@ class Attention(Module):
     `value_dim` channels per value head (`head_dim` for queries and keys). `clip` bounds q, k and v to [-clip, clip].
     `max_alibi_bias` is the exponent of ALiBi's slopes (arXiv 2108.12409), 0 for none. `sub_norm`: the heads'
     output is normed before the output projection. `gated`: attn_q has, head by head, the rows of a gate behind those
-    of the query; its sigmoid multiplies the heads' output.
+    of the query; its sigmoid multiplies the heads' output. `gate`: so does that of the product attn_gate, "channel" by
+    channel or "head" by head; "" for none.
     """
 
     heads: int
@@ -50,6 +51,7 @@ class Attention(Module):
     temperature: QueryTemperature | None = None
     sub_norm: bool = False
     gated: bool = False
+    gate: str = ""
 
 
 @dataclass(frozen=True)
