@@ -18,6 +18,7 @@ def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> 
     base = rope.theta ** (-pairs / rope.dim)
     if factors is not None:
         base = base / factors.astype(np.float64)
+    base[list(rope.still)] = 0.0
     if isinstance(rope.scaling, LinearScaling):
         return base / rope.scaling.factor
     if isinstance(rope.scaling, YarnScaling):
