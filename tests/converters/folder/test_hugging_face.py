@@ -193,7 +193,7 @@ def test_round_trip(loaded: Loaded, tmp_path: Path) -> None:
 # Whose scans have numbers under names of their own: not written yet, so these get the generic keys.
 RECURRENT = {"mamba", "mamba2", "jamba", "nemotron_h", "lfm2", "falcon-h1"}
 # So do mixtures of experts.
-MIXTURES = {"afmoe", "dbrx", "ernie4_5-moe", "exaone-moe", "minimax-m2"}
+MIXTURES = {"afmoe", "dbrx", "ernie4_5-moe", "exaone-moe", "mellum", "minimax-m2"}
 
 
 def test_without_a_class() -> None:
