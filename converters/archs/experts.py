@@ -34,6 +34,7 @@ def experts(
 
     `layer` is one that has them, whose tensors tell how gate and up are stored.
     """
+    _check_stacks(h, layer)
     count, used = h.positive("expert_count"), h.positive("expert_used_count")
     groups, used_groups = h.integer("expert_group_count", 0), h.integer("expert_group_used_count", 0)
     fits = groups <= 1 or (count % groups == 0 and count // groups > 1 and 1 <= used_groups < groups)
@@ -45,6 +46,16 @@ def experts(
         raise MobiusError(f"{used_groups} groups have fewer than {used} experts", "the metadata is damaged")
     router = Router(scores, normalize, scale or 1.0, max(1, groups), used_groups if groups > 1 else 1)
     return Experts(count, used, width, activation, router, _gate(h, layer), **choices)
+
+
+def _check_stacks(h: Hparams, layer: int) -> None:
+    """Refuse files of before April 2024, which have a matrix for each expert, as llama.cpp does."""
+    old = f"blk.{layer}.ffn_down.0.weight"
+    if h.has_tensor(old):
+        raise MobiusError(
+            f"the experts stand as matrices of their own ({old}): an old file, which llama.cpp does not read any more",
+            "convert the model again with a llama.cpp of today",
+        )
 
 
 def _gate(h: Hparams, layer: int) -> str:

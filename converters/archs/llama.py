@@ -1,4 +1,6 @@
-"""Llama and what is written as it (Mistral, SmolLM2, TinyLlama): rows of q and k pair neighbouring channels."""
+"""Llama and what is written as it (Mistral, Mixtral, SmolLM2, ...): rows of q and k pair neighbouring channels."""
+
+from collections.abc import Container
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
 from converters.archs.experts import experts, has_experts
@@ -10,9 +12,12 @@ from converters.archs.rope import rope
 from converters.spec import ModelSpec
 
 
-@architecture(
-    "llama", "Llama 1-3, Mistral, SmolLM2, TinyLlama", HuggingFace("llama", "LlamaForCausalLM", optimum=("kv_heads",))
-)
+def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None:
+    """The class has no experts."""
+    return HuggingFace("llama", "LlamaForCausalLM", optimum=("kv_heads",)) if spec.mlp else None
+
+
+@architecture("llama", "Llama 1-3, Mistral, Mixtral, SmolLM2, TinyLlama", hugging_face)
 def llama(h: Hparams) -> ModelSpec:
     """SiLU-gated, RMS norms, interleaved rotary pairs, Llama 3.1 frequency factors; dense, or experts (Mixtral)."""
     rotary = rope(h, head_dim(h), interleaved=True, freqs=True, long_factors=True)

@@ -50,6 +50,9 @@ def _heads(b: Build, module: Attention, prefix: str) -> Heads:
         module.heads, module.kv_heads, module.head_dim, module.value_dim, module.scale, module.window, module.softcap,
         module.max_alibi_bias,
     )  # fmt: skip
+    if module.sinks:
+        sink = b.weights.vector(f"{prefix}.attn_sinks.weight", (module.heads,), use="one more score of each head")
+        heads = replace(heads, sink=sink)
     if rope is not None and not late and operator.rotates(rope.dim):
         heads = replace(heads, rope=OperatorRope(rope.dim, lambda: rotary_tables(b, rope)))
     simple = kind is not None and kind.span == "head" and not late and b.spec.norm.kind == "rms"

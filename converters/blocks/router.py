@@ -37,7 +37,7 @@ def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
         if router.groups > 1:
             choice = _open_groups(b, choice, module)
         _, experts = g.multi_op("TopK", choice, g.ints(module.used), outputs=2, axis=-1)
-        return Routed(experts, _weights(b, g.op("GatherElements", scores, experts, axis=-1), router))
+        return Routed(experts, _weights(b, g.op("GatherElements", scores, experts, axis=2), router))
 
 
 def _scores(b: Build, products: Value, router: Router) -> Value:

@@ -43,7 +43,10 @@ class OperatorHeadNorms:
 
 @dataclass(frozen=True)
 class Heads:
-    """Numbers of an attention operator: key channels `dim`, value channels `value_dim`; what it does to q and k."""
+    """Numbers of an attention operator: key channels `dim`, value channels `value_dim`; what it does to q and k.
+
+    `sink`: one more score for each head, [count], which takes its share of the softmax and no value.
+    """
 
     count: int
     kv_count: int
@@ -55,6 +58,7 @@ class Heads:
     max_alibi_bias: float = 0.0
     rope: OperatorRope | None = None
     norms: OperatorHeadNorms | None = None
+    sink: Value | None = None
 
 
 class AttentionOperator(Protocol):

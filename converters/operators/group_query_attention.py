@@ -13,7 +13,7 @@ from repack.errors import MobiusError
 
 HEAD_DIM_STEP = 8  # channels of a head are a multiple of this
 ROPE_STEP = 16  # it turns multiples of so many channels only
-NORM_INPUTS_BEHIND = 5  # inputs of the operator between the rotary tables and the norms' weights
+SINK_INPUTS_BEHIND, NORM_INPUTS_BEHIND = 2, 5  # inputs of the operator between the rotary tables and these
 UNPADDED = ("bfloat16",)  # types of which no provider has a kernel of Pad
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
@@ -92,14 +92,16 @@ class GroupQueryAttention:
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
         cos, sin = heads.rope.tables() if heads.rope else (None, None)
-        norms: list[Value | None] = []
+        if heads.sink is not None:
+            _check_sinks(c.target)
+        behind: list[Value | None] = [] if heads.sink is None else [*[None] * SINK_INPUTS_BEHIND, heads.sink]
         extra: dict[str, Any] = {}
         if heads.norms is not None:
-            norms = [*[None] * NORM_INPUTS_BEHIND, heads.norms.q, heads.norms.k]
+            behind += [*[None] * (NORM_INPUTS_BEHIND - len(behind)), heads.norms.q, heads.norms.k]
             extra["qk_norm_epsilon"] = heads.norms.epsilon
             c.norms_heads = True
         y, *present = g.multi_op(
-            "GroupQueryAttention", q, k, v, *past, lengths, inputs.total_length, cos, sin, *norms,
+            "GroupQueryAttention", q, k, v, *past, lengths, inputs.total_length, cos, sin, *behind,
             domain=MICROSOFT, outputs=3,
             num_heads=heads.count, kv_num_heads=heads.kv_count, scale=heads.scale, softcap=heads.softcap,
             local_window_size=heads.window if heads.window is not None else -1,
@@ -145,6 +147,16 @@ def stored_dim(heads: Heads) -> int:
         return wanted
     step = 2 * HEAD_DIM_STEP
     return -(-wanted // step) * step
+
+
+def _check_sinks(target: Target) -> None:
+    """Refuse where a kernel counts a sink more than once."""
+    if not target.takes_sinks:
+        raise MobiusError(
+            f"attention sinks cannot be on {target.name}: where several tokens follow a cache, ONNX Runtime's kernel is"
+            " wrong and says nothing",
+            "leave out --ep: the target onnx has them as plain products",
+        )
 
 
 def _check_widening(target: Target, heads: Heads, dim: int) -> None:

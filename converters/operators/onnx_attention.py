@@ -4,6 +4,7 @@ from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
+from converters.operators.sink_attention import sink_attention
 from converters.target import Target
 
 BLOCKED = -1e4  # added to the score of a position that must not be seen; float16 holds it
@@ -61,10 +62,14 @@ class OnnxAttention:
         past = [c.past(state) for state in states]
         mask = c.shared(("mask", heads.window, heads.count * bool(heads.max_alibi_bias), heads.max_alibi_bias),
                         lambda: _mask(c, heads, inputs))  # fmt: skip
-        y, *present = c.graph.multi_op(
-            "Attention", q, k, v, mask, *past, outputs=3, scale=heads.scale, softcap=heads.softcap,
-            q_num_heads=heads.count, kv_num_heads=heads.kv_count,
-        )  # fmt: skip
+        if heads.sink is not None:
+            assert not heads.softcap
+            y, *present = sink_attention(c, q, k, v, mask, (past[0], past[1]), heads)
+        else:
+            y, *present = c.graph.multi_op(
+                "Attention", q, k, v, mask, *past, outputs=3, scale=heads.scale, softcap=heads.softcap,
+                q_num_heads=heads.count, kv_num_heads=heads.kv_count,
+            )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
         return y

@@ -33,8 +33,9 @@ class Attention(Module):
     `value_dim` channels per value head (`head_dim` for queries and keys). `clip` bounds q, k and v to [-clip, clip].
     `max_alibi_bias` is the exponent of ALiBi's slopes (arXiv 2108.12409), 0 for none. `sub_norm`: the heads'
     output is normed before the output projection. `gated`: attn_q has, head by head, the rows of a gate behind those
-    of the query; its sigmoid multiplies the heads' output. `gate`: so does that of the product attn_gate, "channel" by
-    channel or "head" by head; "" for none.
+    of the query; its sigmoid multiplies the heads' output. `sinks`: each head has one more score, attn_sinks, which
+    takes its share of the softmax and no value. `gate`: the sigmoid of the product attn_gate multiplies the heads'
+    output too, "channel" by channel or "head" by head; "" for none.
     """
 
     heads: int
@@ -51,6 +52,7 @@ class Attention(Module):
     temperature: QueryTemperature | None = None
     sub_norm: bool = False
     gated: bool = False
+    sinks: bool = False
     gate: str = ""
 
 

@@ -21,12 +21,13 @@ LENGTHS = (11, 4, 1)  # of the prompts; there is more padding than text
 STEPS = 64  # tokens that follow, for all texts together
 PAD = 0
 # Every way in which positions enter: rotary in the operator, beside it, on a part of the heads and by two bases;
-# learned; ALiBi; sharper queries; windows; latent heads; layers without positions; states that padding must not enter.
+# learned; ALiBi; sharper queries; windows; latent heads; layers without positions; states that padding must not enter;
+# sinks.
 KINDS = (
     "llama: all biases", "llama: heads of 60", "phi3: linear, 20 of 64", "gpt2: usual", "bloom: usual",
     "mpt: both positions, divisors, unused norm", "mistral3: mistral3 queries sharpen", "gemma2: gemma2 usual",
     "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "mamba2: usual", "falcon-h1: usual",
-    "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual",
+    "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "gpt-oss: usual",
 )  # fmt: skip
 
 
