@@ -12,7 +12,7 @@ from converters.blocks.norm import norm, stream_norm
 from converters.blocks.residual import Residual
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
-from converters.spec import STREAM, Block, Layer
+from converters.spec import LAYER_INPUT, Block, Layer
 
 for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers what they emit
     importlib.import_module(f"{blocks.__name__}.{found.name}")
@@ -41,9 +41,14 @@ def build_decoder(b: Build) -> Value:
 
 
 def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:
-    """All blocks, those that read one input together."""
-    for group in _groups(layer.blocks):
-        _add(b, residual, group, place, inputs)
+    """All blocks, those that read one input together; what reads the layer's input and joins late is made first."""
+    groups = _groups(layer.blocks)
+    early = [_early(b, residual, group[0], place, inputs) if _is_late(group, groups) else None for group in groups]
+    for group, made in zip(groups, early, strict=True):
+        if made is None:
+            _add(b, residual, group, place, inputs)
+        else:
+            residual.add(made)
     if layer.closing_norm is not None:
         residual.renew(layer.closing_norm)
     if layer.closing_scale != 1.0:
@@ -51,15 +56,23 @@ def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: Seq
 
 
 def _groups(blocks: Sequence[Block]) -> list[list[Block]]:
-    """Blocks that follow one another; those that read the layer's input stand with the first one."""
+    """Blocks that follow one another; those that read the layer's input stand with the first one that they follow."""
     groups: list[list[Block]] = []
     for block in blocks:
-        if block.reads == STREAM or not groups:
-            groups.append([block])
-        else:
-            assert len(groups) == 1, "the layer's input is gone once its first blocks' results have joined the stream"
+        if block.reads == LAYER_INPUT and len(groups) == 1:
             groups[0].append(block)
+        else:
+            groups.append([block])
     return groups
+
+
+def _is_late(group: Sequence[Block], groups: Sequence[Sequence[Block]]) -> bool:
+    """Whether it reads the layer's input, but joins the stream behind others."""
+    return group[0].reads == LAYER_INPUT and group is not groups[0]
+
+
+def _early(b: Build, residual: Residual, block: Block, place: Place, inputs: SequenceInputs) -> Value:
+    return _result(b, emit_module(b, _own_input(b, residual, block, place), block.module, place, inputs), block, place)
 
 
 def _add(b: Build, residual: Residual, group: Sequence[Block], place: Place, inputs: SequenceInputs) -> None:
