@@ -22,13 +22,15 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
         y = _chosen(b, tokens, route(b, tokens, module, prefix), module, prefix)
         y = g.op("Reshape", y, g.op("Shape", x))
-        return y if module.shared is None else g.op("Add", y, _shared(b, x, module, prefix))
+        if module.shared is not None:
+            y = g.op("Add", y, _shared(b, x, module, prefix))
+        return y if module.sum_scale == 1.0 else g.op("Mul", y, b.c.number("sum_scale", module.sum_scale))
 
 
 def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
     """The feed-forward that every token takes."""
     assert module.shared is not None
-    y = feed_forward(b, x, module.shared, prefix, "_shexp")
+    y = feed_forward(b, x, module.shared, prefix, module.shared_suffix)
     if not module.shared_gate:
         return y
     matrix = b.weights.vector(f"{prefix}.ffn_gate_inp_shexp.weight", (1, b.spec.hidden))

@@ -31,7 +31,8 @@ class Experts(Module):
 
     `activation` as in Mlp; `gate`: "separate", "fused" (one tensor, whose first half of rows it is) or "none".
     `weighs_inputs`: a token's weights multiply what the experts read instead of their results. `shared_gate`: the
-    sigmoid of a product multiplies the result of the shared feed-forward.
+    sigmoid of a product multiplies the result of the shared feed-forward, whose tensors' names end in `shared_suffix`.
+    `sum_scale` multiplies the sum of both.
     """
 
     count: int
@@ -43,3 +44,5 @@ class Experts(Module):
     weighs_inputs: bool = False
     shared: Mlp | None = None
     shared_gate: bool = False
+    shared_suffix: str = "_shexp"
+    sum_scale: float = 1.0
