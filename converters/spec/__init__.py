@@ -1,7 +1,7 @@
 """The words in which architectures are declared."""
 
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
-from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
+from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, GroveExperts, Router
 from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
 from converters.spec.mlp import ClampedSwiglu, Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm
@@ -19,7 +19,7 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 
 __all__ = [
     "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block", "ChannelMix",
-    "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm", "LatentAttention",
-    "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm", "ProjectedSpace",
-    "QueryTemperature", "Rope", "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
+    "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "GroveExperts", "HeadNorm",
+    "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module",
+    "Norm", "ProjectedSpace", "QueryTemperature", "Rope", "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

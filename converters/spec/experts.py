@@ -32,7 +32,7 @@ class Experts(Module):
     `activation` as in Mlp; `gate`: "separate", "fused" (one tensor, whose first half of rows it is) or "none".
     `weighs_inputs`: a token's weights multiply what the experts read instead of their results. `shared_gate`: the
     sigmoid of a product multiplies the result of the shared feed-forward, whose tensors' names end in `shared_suffix`.
-    `sum_scale` multiplies the sum of both.
+    `sum_scale` multiplies the sum of both. `suffix`: what the experts' names end in.
     """
 
     count: int
@@ -46,3 +46,18 @@ class Experts(Module):
     shared_gate: bool = False
     shared_suffix: str = "_shexp"
     sum_scale: float = 1.0
+    suffix: str = "_exps"
+
+
+@dataclass(frozen=True)
+class GroveExperts(Module):
+    """Experts, and narrower ones that `group` neighbours of them share (arXiv 2508.07785), as llama.cpp runs them.
+
+    A token takes those of its experts' groups, one for each expert. They read what the experts made; the weight of one
+    is the score of the expert that has its number, and `scale` multiplies what they add.
+    """
+
+    experts: Experts
+    shared: Experts
+    group: int
+    scale: float
