@@ -5,6 +5,7 @@ from collections.abc import Callable, Container
 from converters.archs.common import (
     attention,
     decoder,
+    flagged_layers,
     gated_mlp,
     head_dim,
     layer_count,
@@ -19,7 +20,6 @@ from converters.archs.layers import SHARED, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
 from converters.spec import Attention, Experts, HeadNorm, ModelSpec, Module
-from repack.errors import MobiusError
 
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 SIGMOID = 2  # of a router, where the file does not say
@@ -88,9 +88,7 @@ def _local_behind_global(h: Hparams) -> list[bool]:
     period = h.raw("attention.sliding_window_pattern")
     if isinstance(period, int) and not isinstance(period, bool):
         return [period == 0 or i % period != 0 for i in range(layer_count(h))]
-    if period is None:
-        raise MobiusError(f"the file has no key {h.architecture}.attention.sliding_window_pattern", "it is incomplete")
-    return local_layers(h, PERIOD)
+    return flagged_layers(h)
 
 
 def _experts(h: Hparams, first: int) -> Experts:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from converters.archs.hparams import Hparams
-from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts, Mlp, Router
+from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts, LimitedSwiglu, Mlp, Router
 from repack.errors import MobiusError
 
 # Second-level scales that llama.cpp loads for every mixture and uses for few.
@@ -22,7 +22,7 @@ def has_experts(h: Hparams) -> bool:
 def experts(
     h: Hparams,
     width: int,
-    activation: str | ClampedSwiglu = "silu",
+    activation: str | ClampedSwiglu | LimitedSwiglu = "silu",
     *,
     layer: int = 0,
     scores: str = SOFTMAX,
@@ -88,6 +88,6 @@ def expert_width(h: Hparams) -> int:
     return given or h.positive("feed_forward_length") // h.positive("expert_used_count")
 
 
-def shared_expert(width: int, activation: str = "silu") -> Mlp:
+def shared_expert(width: int, activation: str | LimitedSwiglu = "silu") -> Mlp:
     """The feed-forward beside the experts, with a gate."""
     return Mlp(width, activation)

@@ -3,7 +3,7 @@
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
 from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, GroveExperts, Router
 from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
-from converters.spec.mlp import ClampedSwiglu, Mlp, Xielu
+from converters.spec.mlp import ClampedSwiglu, LimitedSwiglu, Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm
 from converters.spec.recurrent import (
     ChannelMix,
@@ -20,6 +20,7 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 __all__ = [
     "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block", "ChannelMix",
     "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "GroveExperts", "HeadNorm",
-    "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module",
-    "Norm", "ProjectedSpace", "QueryTemperature", "Rope", "Router", "StateSpace", "TimeMix", "Xielu", "YarnScaling",
+    "LatentAttention", "Layer", "LimitedSwiglu", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec",
+    "Module", "Norm", "ProjectedSpace", "QueryTemperature", "Rope", "Router", "StateSpace", "TimeMix", "Xielu",
+    "YarnScaling",
 ]  # fmt: skip

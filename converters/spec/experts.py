@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from converters.spec.layer import Module
-from converters.spec.mlp import ClampedSwiglu, Mlp
+from converters.spec.mlp import ClampedSwiglu, LimitedSwiglu, Mlp
 
 SOFTMAX, SIGMOID, SOFTMAX_OF_CHOSEN = "softmax", "sigmoid", "softmax_of_chosen"
 
@@ -38,7 +38,7 @@ class Experts(Module):
     count: int
     used: int
     width: int
-    activation: str | ClampedSwiglu
+    activation: str | ClampedSwiglu | LimitedSwiglu
     router: Router
     gate: str = "separate"
     weighs_inputs: bool = False
