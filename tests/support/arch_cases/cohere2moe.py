@@ -2,7 +2,7 @@
 
 from tests.support.any_arch import Case
 from tests.support.arch_cases.qwen_moe import SPREAD
-from tests.support.arch_variants import BIASES, LINEAR, TIED, WIDE
+from tests.support.arch_variants import BIASES, LINEAR, NEXT_TOKEN, TIED, WIDE
 
 KEYS = {
     "block_count": 4, "attention.sliding_window": 8, "attention.sliding_window_pattern": 3, "logit_scale": 2.5,
@@ -30,12 +30,14 @@ CASES = {
         },
         values=SPREAD,
     ),
-    "wide shared expert, scales": Case(
+    "wide shared expert, scales, a block for the next token": Case(
         "cohere2moe",
         "layer",
-        {**KEYS, "expert_shared_feed_forward_length": 160, "block_count": 2},
+        {**KEYS, "expert_shared_feed_forward_length": 160, "block_count": 3},
         values={**SPREAD, r"\.scale": lambda rng, shape: rng.uniform(0.5, 2, shape)},
-        drop=BIASES,
+        drop=(r"blk\.2\..*scale", *BIASES),
         keep=r"\.scale$",
+        untold_keys=NEXT_TOKEN["untold_keys"],
+        untold_tensors=NEXT_TOKEN["untold_tensors"],
     ),
 }  # fmt: skip

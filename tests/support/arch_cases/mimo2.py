@@ -16,7 +16,18 @@ KEYS = {
     "rope.freq_base_swa": 300.0,
 }  # fmt: skip
 CASES = {
-    "usual": Case("mimo2", keys=KEYS, values=VALUES, drop=(*MIXED, QKV)),
+    "usual, a block for the next token": Case(
+        "mimo2",
+        keys={**KEYS, "block_count": 4, "attention.head_count_kv": [1, 2, 2, 2],
+              "attention.sliding_window_pattern": [False, True, True, True]},
+        values=VALUES,
+        drop=(*MIXED, QKV),
+        untold_keys={"nextn_predict_layers": 1},
+        untold_tensors={
+            "blk.3.nextn.eh_proj.weight": (256, 512),
+            **{f"blk.3.{name}.weight": (256,) for name in ("nextn.enorm", "nextn.hnorm", "layer_output_norm")},
+        },
+    ),
     "no sinks, no scale, no bias of the choice, linear, fused": Case(
         "mimo2",
         keys={

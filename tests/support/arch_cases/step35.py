@@ -2,7 +2,7 @@
 
 from tests.support.any_arch import Case
 from tests.support.arch_cases.qwen_moe import SPREAD
-from tests.support.arch_variants import BIASES, LINEAR, YARN, factors
+from tests.support.arch_variants import BIASES, LINEAR, NEXT_TOKEN, YARN, factors
 
 DENSE, EXPERTS, QKV = r"ffn_(gate|up|down)\.", r"ffn_.*_(sh)?exp|ffn_gate_inp|exp_probs", r"attn_.*\.bias"
 # The first layer is dense, the others have experts.
@@ -40,7 +40,12 @@ CASES = {
         drop=MIXED,
         keep=r"(exps|exp|gate|attn_[qkv]|attn_output)\.scale$",
     ),
-    "yarn, partial": Case(
-        "step35", keys={**KEYS, **YARN, "rope.dimension_count": 32}, values=SPREAD, drop=(*MIXED, QKV)
+    "yarn, partial, a block for the next token": Case(
+        "step35",
+        keys={**KEYS, **YARN, "rope.dimension_count": 32},
+        values=SPREAD,
+        drop=(*MIXED, QKV),
+        untold_keys=NEXT_TOKEN["untold_keys"],
+        untold_tensors=NEXT_TOKEN["untold_tensors"],
     ),
 }  # fmt: skip
