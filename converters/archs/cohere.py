@@ -2,15 +2,27 @@
 
 from collections.abc import Callable, Container
 
-from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_norm, local_layers
+from converters.archs.common import (
+    attention,
+    decoder,
+    flagged_layers,
+    gated_mlp,
+    head_dim,
+    layer_count,
+    layer_norm,
+    local_layers,
+    rms_norm,
+)
+from converters.archs.experts import dense_layers, experts, scores, shared_expert
 from converters.archs.hparams import Hparams
 from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.layers import SHARED, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, HeadNorm, ModelSpec
+from converters.spec import Attention, Experts, HeadNorm, ModelSpec, Module
 
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
+SIGMOID = 2  # of a router, where the file does not say
 
 
 def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
@@ -49,6 +61,50 @@ def cohere2(h: Hparams) -> ModelSpec:
         return attention(h, rotary, window=window) if local[i] else attention(h, None)
 
     return _cohere(h, mixer, h.number("logit_scale"), mlp_scales=True)
+
+
+@architecture("cohere2moe", "Command A+ (Cohere 2 MoE)")
+def cohere2moe(h: Hparams) -> ModelSpec:
+    """The head need not be tied; dense layers have positions, global ones behind them none."""
+    h.ignore("rope.freq_base_swa")
+    window, local, first = h.positive("attention.sliding_window"), _local_behind_global(h), dense_layers(h)
+    rotary = rope(h, head_dim(h), interleaved=True)
+    mixture = _experts(h, first)
+
+    def mixer(i: int) -> Attention:
+        turned = rotary if local[i] or i < first else None
+        return attention(h, turned, window=window if local[i] else None)
+
+    def mlp(i: int) -> Module:
+        return mixture if i >= first else gated_mlp(h, layer=i)
+
+    norm = rms_norm(h) if h.number("attention.layer_norm_rms_epsilon", 0.0) else layer_norm(h)
+    layers, scale = stack(h, mixer, mlp, SHARED, parallel=True), h.number("logit_scale")
+    return decoder(h, layers, norm, logit_scale=scale or 1.0, mlp_scales=True)
+
+
+def _local_behind_global(h: Hparams) -> list[bool]:
+    """Which layers see a window only, as the file must say: by flags, or by a period whose first layer is global."""
+    period = h.raw("attention.sliding_window_pattern")
+    if isinstance(period, int) and not isinstance(period, bool):
+        return [period == 0 or i % period != 0 for i in range(layer_count(h))]
+    return flagged_layers(h)
+
+
+def _experts(h: Hparams, first: int) -> Experts:
+    """With a shared one, the mean of both."""
+    count, wide = h.integer("expert_shared_count", 0), h.integer("expert_shared_feed_forward_length", 0)
+    width = h.integer("expert_feed_forward_length") or h.positive("feed_forward_length")
+    return experts(
+        h,
+        width,
+        layer=first,
+        scores=scores(h, SIGMOID),
+        normalize=h.flag("expert_weights_norm", False),
+        scale=h.number("expert_weights_scale", 0.0),
+        shared=shared_expert(wide or width * count) if count else None,
+        sum_scale=0.5 if count else 1.0,
+    )
 
 
 def _cohere(

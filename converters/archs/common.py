@@ -99,6 +99,14 @@ def local_layers(h: Hparams, period: int) -> list[bool]:
     return flags[:count]
 
 
+def flagged_layers(h: Hparams) -> list[bool]:
+    """Which layers see a window only, where the file must say it of each; one number speaks for all."""
+    given = h.raw("attention.sliding_window_pattern")
+    if given is None:
+        raise MobiusError(f"the file has no key {h.architecture}.attention.sliding_window_pattern", "it is incomplete")
+    return [bool(given)] * layer_count(h) if isinstance(given, int) else local_layers(h, 0)
+
+
 def decoder(
     h: Hparams,
     layers: tuple[Layer, ...],

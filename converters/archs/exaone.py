@@ -1,14 +1,15 @@
-"""EXAONE 3 (Llama with split-half rotary pairs) and EXAONE 4 (norms behind the blocks, local layers at 32B)."""
+"""EXAONE 3 (Llama with split-half rotary pairs), EXAONE 4 (norms behind the blocks, local layers at 32B), K-EXAONE."""
 
 from collections.abc import Container
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, layer_count, local_layers, rms_norm
+from converters.archs.experts import EXPERT_SCALES, SHARED_SCALES, dense_layers, experts, scores, shared_expert
 from converters.archs.hparams import Hparams
 from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.layers import POST_NORM, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, HeadNorm, ModelSpec
+from converters.spec import Attention, HeadNorm, ModelSpec, Module
 
 LOCAL_LAYERS = 64  # 32B: the one size with local layers, whatever keys others have
 WINDOW = 4096  # unless the file says otherwise
@@ -51,3 +52,30 @@ def exaone4(h: Hparams) -> ModelSpec:
         return attention(h, rotary if turns else None, window=window if local[i] else None, qk_norm=HeadNorm())
 
     return decoder(h, stack(h, mixer, gated_mlp(h), POST_NORM), rms_norm(h))
+
+
+@architecture("exaone-moe", "K-EXAONE")
+def exaone_moe(h: Hparams) -> ModelSpec:
+    """Norms before the blocks; global layers have no positions; experts, and a shared one, behind dense layers."""
+    h.ignore("rope.freq_base_swa", "expert_shared_count")
+    rotary, window = rope(h, head_dim(h), freqs=True), h.positive("attention.sliding_window")
+    local, first, width = local_layers(h, PERIOD), dense_layers(h), h.positive("expert_feed_forward_length")
+
+    def mixer(i: int) -> Attention:
+        turned, span = (rotary, window) if local[i] else (None, None)
+        return attention(h, turned, window=span, qk_norm=HeadNorm())
+
+    mixture = experts(
+        h,
+        width,
+        layer=first,
+        scores=scores(h),
+        normalize=h.flag("expert_weights_norm", False),
+        scale=h.number("expert_weights_scale", 0.0),
+        shared=shared_expert(h.integer("expert_shared_feed_forward_length", 0) or width),
+    )
+
+    def mlp(i: int) -> Module:
+        return mixture if i >= first else gated_mlp(h, layer=i)
+
+    return decoder(h, stack(h, mixer, mlp), rms_norm(h), ignored=EXPERT_SCALES + SHARED_SCALES)

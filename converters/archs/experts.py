@@ -3,13 +3,15 @@
 from typing import Any
 
 from converters.archs.hparams import Hparams
-from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts, Mlp, Router
+from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts, LimitedSwiglu, Mlp, Router
 from repack.errors import MobiusError
 
 # Second-level scales that llama.cpp loads for every mixture and uses for few.
 EXPERT_SCALES = tuple(f"blk.*.ffn_{part}_exps.scale" for part in ("gate", "up", "gate_up", "down"))
 SHARED_SCALES = tuple(f"blk.*.ffn_{part}_shexp.scale" for part in ("gate", "up", "down"))
 SCORES = {1: SOFTMAX, 2: SIGMOID, 3: SOFTMAX_OF_CHOSEN}  # by the numbers of expert_gating_func
+# Keys that writers of files may add to any mixture, for architectures that imply what they say.
+IMPLIED = ("expert_gating_func", "expert_weights_norm", "expert_weights_scale", "expert_shared_count")
 
 
 def has_experts(h: Hparams) -> bool:
@@ -20,7 +22,7 @@ def has_experts(h: Hparams) -> bool:
 def experts(
     h: Hparams,
     width: int,
-    activation: str | ClampedSwiglu = "silu",
+    activation: str | ClampedSwiglu | LimitedSwiglu = "silu",
     *,
     layer: int = 0,
     scores: str = SOFTMAX,
@@ -65,10 +67,10 @@ def _gate(h: Hparams, layer: int) -> str:
     return "separate" if h.has_tensor(f"blk.{layer}.ffn_gate_exps.weight") else "none"
 
 
-def scores(h: Hparams) -> str:
-    """How a router's products become scores, as the file says."""
+def scores(h: Hparams, default: int | None = None) -> str:
+    """How a router's products become scores: as the file says, by a number; `default` where it says none or 0."""
     key = "expert_gating_func"
-    found = SCORES.get(h.integer(key))
+    found = SCORES.get(h.integer(key, default) or default or 0)
     if found is None:
         raise MobiusError(
             f"{h.architecture}.{key} is {h.raw(key)}, not 1, 2 or 3", "the metadata is damaged or unusual"
@@ -78,6 +80,7 @@ def scores(h: Hparams) -> str:
 
 def dense_layers(h: Hparams) -> int:
     """Layers before the first one with experts."""
+    h.raw("feed_forward_length")  # of these, and there may be none
     return h.integer("leading_dense_block_count", 0)
 
 
@@ -88,6 +91,6 @@ def expert_width(h: Hparams) -> int:
     return given or h.positive("feed_forward_length") // h.positive("expert_used_count")
 
 
-def shared_expert(width: int, activation: str = "silu") -> Mlp:
+def shared_expert(width: int, activation: str | LimitedSwiglu = "silu") -> Mlp:
     """The feed-forward beside the experts, with a gate."""
     return Mlp(width, activation)

@@ -1,11 +1,13 @@
-"""Qwen 2 and Qwen 3 with experts in the place of feed-forwards."""
+"""Qwen 2 and Qwen 3 with experts in the place of feed-forwards, and the text model of Qwen 3 VL."""
+
+from dataclasses import replace
 
 from converters.archs.common import attention, decoder, head_dim, rms_norm
-from converters.archs.experts import EXPERT_SCALES, expert_width, experts, shared_expert
+from converters.archs.experts import EXPERT_SCALES, IMPLIED, expert_width, experts, shared_expert
 from converters.archs.hparams import Hparams
 from converters.archs.layers import stack
 from converters.archs.registry import architecture
-from converters.archs.rope import rope
+from converters.archs.rope import rope, still_pairs
 from converters.spec import HeadNorm, ModelSpec
 
 
@@ -22,3 +24,14 @@ def qwen3moe(h: Hparams) -> ModelSpec:
     """The weights of a token's experts add up to one."""
     mixer = attention(h, rope(h, head_dim(h)), qk_norm=HeadNorm())
     return decoder(h, stack(h, mixer, experts(h, expert_width(h), normalize=True)), rms_norm(h))
+
+
+@architecture("qwen3vlmoe", "Qwen 3 VL MoE, text")
+def qwen3vlmoe(h: Hparams) -> ModelSpec:
+    """As Qwen 3 MoE; rotary pairs are dealt out to time, height and width, which are one and the same for text."""
+    h.ignore(*IMPLIED, "n_deepstack_layers")  # only images add something behind the first layers
+    rotary = rope(h, head_dim(h))
+    rotary = replace(rotary, still=still_pairs(h, rotary.dim // 2))
+    mixer = attention(h, rotary, qk_norm=HeadNorm())
+    layers = stack(h, mixer, experts(h, expert_width(h), normalize=True))
+    return decoder(h, layers, rms_norm(h), ignored=EXPERT_SCALES)

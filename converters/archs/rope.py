@@ -101,12 +101,26 @@ def check_sections(h: Hparams, pairs: int) -> None:
     Raises:
         MobiusError: such pairs are left.
     """
+    if still_pairs(h, pairs):
+        raise MobiusError(
+            f"{h.architecture}.rope.dimension_sections leaves some of {pairs} pairs unturned",
+            "the metadata is damaged or unusual",
+        )
+
+
+def still_pairs(h: Hparams, pairs: int) -> tuple[int, ...]:
+    """Pairs that rope.dimension_sections leaves to nothing: they do not turn in a text.
+
+    Raises:
+        MobiusError: the file has no sections.
+    """
     given = h.raw("rope.dimension_sections")
     sizes = [int(size) for size in given][:3] if isinstance(given, (list, np.ndarray)) else []
     whole = sum(int(size) for size in given) if len(sizes) == 3 else 0
-    # as llama.cpp deals them out: time, height, width, time, ... as far as each one's size goes
-    if whole < 1 or any(pair % whole >= 3 * sizes[pair % whole % 3] for pair in range(pairs)):
+    if whole < 1:
         raise MobiusError(
-            f"{h.architecture}.rope.dimension_sections is {given}, which leaves some of {pairs} pairs unturned",
+            f"{h.architecture}.rope.dimension_sections is {given}, not the sizes of three sections",
             "the metadata is damaged or unusual",
         )
+    # as llama.cpp deals them out: time, height, width, time, ... as far as each one's size goes
+    return tuple(pair for pair in range(pairs) if pair % whole >= 3 * sizes[pair % whole % 3])

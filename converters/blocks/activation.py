@@ -3,7 +3,7 @@
 from converters.blocks.context import WIDE, Build
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.spec import ClampedSwiglu, Xielu
+from converters.spec import ClampedSwiglu, LimitedSwiglu, Xielu
 
 
 def activation(c: GraphContext, x: Value, kind: str | Xielu) -> Value:
@@ -21,11 +21,15 @@ def activation(c: GraphContext, x: Value, kind: str | Xielu) -> Value:
     return c.graph.op("Mul", positive, positive)
 
 
-def gated(c: GraphContext, gate: Value | None, up: Value, kind: str | Xielu | ClampedSwiglu) -> Value:
+def gated(c: GraphContext, gate: Value | None, up: Value, kind: str | Xielu | ClampedSwiglu | LimitedSwiglu) -> Value:
     """What a feed-forward's last product reads: up through the activation, or up times gate through it."""
     if isinstance(kind, ClampedSwiglu):
         assert gate is not None
         return _clamped_swiglu(c, gate, up, kind)
+    if isinstance(kind, LimitedSwiglu):
+        assert gate is not None
+        low, high = c.number("swiglu_low", -kind.limit), c.number("swiglu_limit", kind.limit)
+        return c.graph.op("Mul", c.graph.op("Min", c.operators.silu(c, gate), high), c.graph.op("Clip", up, low, high))
     return activation(c, up, kind) if gate is None else c.graph.op("Mul", activation(c, gate, kind), up)
 
 

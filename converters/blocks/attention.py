@@ -42,6 +42,8 @@ def attention(b: Build, x: Value, module: Attention, place: Place, inputs: Seque
             y = norm(b, y, f"{prefix}.attn_sub_norm", width)
         for opening in gate:
             y = b.c.graph.op("Mul", y, b.c.graph.op("Sigmoid", opening))
+        if module.gate:
+            y = _opened(b, x, y, module, prefix)
         return linear(b, y, f"{prefix}.attn_output", b.spec.hidden, width)
 
 
@@ -83,6 +85,18 @@ def _normed_and_rotated(
 def _norm_heads(b: Build, q: Value, k: Value | None, module: Attention, prefix: str) -> tuple[Value, Value | None]:
     q = head_norm(b, q, module, module.heads, f"{prefix}.attn_q_norm")
     return q, None if k is None else head_norm(b, k, module, module.kv_heads, f"{prefix}.attn_k_norm")
+
+
+def _opened(b: Build, x: Value, y: Value, module: Attention, prefix: str) -> Value:
+    """The heads' output y times the sigmoid of a product of x."""
+    g, by_head = b.c.graph, module.gate == "head"
+    rows = module.heads if by_head else module.heads * module.value_dim
+    opening = g.op("Sigmoid", linear(b, x, f"{prefix}.attn_gate", rows, b.spec.hidden))
+    if not by_head:
+        return g.op("Mul", y, opening)
+    heads = g.op("Reshape", y, g.ints(0, 0, module.heads, module.value_dim))
+    heads = g.op("Mul", heads, g.op("Unsqueeze", opening, g.ints(-1)))
+    return g.op("Reshape", heads, g.ints(0, 0, module.heads * module.value_dim))
 
 
 def _clip(b: Build, x: Value, limit: float) -> Value:

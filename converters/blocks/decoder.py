@@ -15,7 +15,7 @@ from converters.blocks.per_layer import layer_inputs
 from converters.blocks.residual import Residual
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
-from converters.spec import CORRECTED, STREAM, Block, Experts, Layer
+from converters.spec import CORRECTED, LAYER_INPUT, Block, Experts, Layer
 
 for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers what they emit
     importlib.import_module(f"{blocks.__name__}.{found.name}")
@@ -48,12 +48,17 @@ def build_decoder(b: Build) -> Value:
 
 
 def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:
-    """All blocks, those that read one input together."""
+    """All blocks, those that read one input together; what reads the layer's input and joins late is made first."""
     residual.enter(place)
     if any(isinstance(m, Experts) and m.router.reads_layer_input for m in (block.module for block in layer.blocks)):
         place = replace(place, stream=b.to_activation(residual.total()))
-    for group in _groups([block for block in layer.blocks if block.reads != CORRECTED]):
-        _add(b, residual, group, place, inputs)
+    groups = _groups([block for block in layer.blocks if block.reads != CORRECTED])
+    early = [_early(b, residual, group[0], place, inputs) if _is_late(group, groups) else None for group in groups]
+    for group, made in zip(groups, early, strict=True):
+        if made is None:
+            _add(b, residual, group, place, inputs)
+        else:
+            residual.add(made)
     residual.leave(place)
     for block in [block for block in layer.blocks if block.reads == CORRECTED]:
         made = emit_module(b, _as_read(b, residual.corrected(place), block), block.module, place, inputs)
@@ -68,15 +73,23 @@ def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: Seq
 
 
 def _groups(blocks: Sequence[Block]) -> list[list[Block]]:
-    """Blocks that follow one another; those that read the layer's input stand with the first one."""
+    """Blocks that follow one another; those that read the layer's input stand with the first one that they follow."""
     groups: list[list[Block]] = []
     for block in blocks:
-        if block.reads == STREAM or not groups:
-            groups.append([block])
-        else:
-            assert len(groups) == 1, "the layer's input is gone once its first blocks' results have joined the stream"
+        if block.reads == LAYER_INPUT and len(groups) == 1:
             groups[0].append(block)
+        else:
+            groups.append([block])
     return groups
+
+
+def _is_late(group: Sequence[Block], groups: Sequence[Sequence[Block]]) -> bool:
+    """Whether it reads the layer's input, but joins the stream behind others."""
+    return group[0].reads == LAYER_INPUT and group is not groups[0]
+
+
+def _early(b: Build, residual: Residual, block: Block, place: Place, inputs: SequenceInputs) -> Value:
+    return _result(b, emit_module(b, _own_input(b, residual, block, place), block.module, place, inputs), block, place)
 
 
 def _add(b: Build, residual: Residual, group: Sequence[Block], place: Place, inputs: SequenceInputs) -> None:

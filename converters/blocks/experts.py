@@ -4,7 +4,7 @@ from converters.blocks.context import Build
 from converters.blocks.gathered_experts import gathered_experts
 from converters.blocks.mlp import feed_forward
 from converters.blocks.module import Place, emits
-from converters.blocks.router import route
+from converters.blocks.router import Routed, route
 from converters.blocks.sorted_experts import sorted_experts
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
@@ -17,7 +17,6 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     g, prefix = b.c.graph, place.prefix
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
-        chosen = gathered_experts if b.c.target.gathers_experts else sorted_experts
         read = tokens
         if module.router.reads_layer_input:
             assert place.stream is not None
@@ -26,17 +25,25 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
         if module.latent:
             y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))
-        return y if module.shared is None else g.op("Add", y, _shared(b, x, module, prefix))
+        if module.shared is not None:
+            y = g.op("Add", y, _shared(b, x, module, prefix))
+        return y if module.sum_scale == 1.0 else g.op("Mul", y, b.c.number("sum_scale", module.sum_scale))
 
 
 def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
     """The feed-forward that every token takes."""
     assert module.shared is not None
-    y = feed_forward(b, x, module.shared, prefix, "_shexp")
+    y = feed_forward(b, x, module.shared, prefix, module.shared_suffix)
     if not module.shared_gate:
         return y
     matrix = b.weights.vector(f"{prefix}.ffn_gate_inp_shexp.weight", (1, b.spec.hidden))
     return b.c.graph.op("Mul", y, b.c.graph.op("Sigmoid", b.c.operators.matmul_transposed(b.c, x, matrix)))
+
+
+def chosen(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
+    """What the chosen experts add: x [1, tokens, channels] -> [tokens, 1, channels], or as x is."""
+    form = gathered_experts if b.c.target.gathers_experts else sorted_experts
+    return form(b, x, routed, module, prefix)
 
 
 def _entered(b: Build, x: Value, module: Experts, prefix: str) -> Value:

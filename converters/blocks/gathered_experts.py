@@ -53,10 +53,10 @@ class _Mixture:
         parts = {"none": {"up": width}, "fused": {"gate_up": 2 * width}}.get(module.gate, {"gate": width, "up": width})
         self._inner = []
         for part, rows in parts.items():
-            stem = f"{prefix}.ffn_{part}_exps"
+            stem = f"{prefix}.ffn_{part}{module.suffix}"
             matrix = b.weights.experts_below(stem, count, rows, hidden)
             self._inner.append(_Projection(matrix, rows, *extras(b, stem, count, rows)))
-        stem = f"{prefix}.ffn_down_exps"
+        stem = f"{prefix}.ffn_down{module.suffix}"
         matrix = b.weights.experts_beside(stem, count, hidden, width)
         self._down = _Projection(matrix, width, *extras(b, stem, count, hidden))
 

@@ -18,6 +18,7 @@ def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> 
     base = rope.theta ** (-pairs / rope.dim)
     if factors is not None:
         base = base / factors.astype(np.float64)
+    base[list(rope.still)] = 0.0
     if isinstance(rope.scaling, LinearScaling):
         return base / rope.scaling.factor
     if isinstance(rope.scaling, YarnScaling):
@@ -93,7 +94,8 @@ def _factors(b: Build, rope: Rope) -> npt.NDArray[np.float32] | None:
         name, other = (name.long, name.short) if longer else (name.short, name.long)
         reason = f"for contexts of {'at most' if longer else 'more than'} the original length"
         b.weights.set_aside_one(other, reason, noted=True)
-    return b.c.shared(("array", name), lambda: b.weights.array(name, rope.dim // 2))
+    whole = rope.factor_pairs or rope.dim // 2
+    return b.c.shared(("array", name), lambda: b.weights.array(name, whole))[: rope.dim // 2]
 
 
 def rotate(b: Build, x: Value, rope: Rope, heads: int, where: Value) -> Value:

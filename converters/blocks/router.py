@@ -15,10 +15,11 @@ LEAST_SUM = 2.0**-14  # float16's smallest normal number: llama.cpp divides by n
 
 @dataclass(frozen=True)
 class Routed:
-    """`experts` int64 and `weights` float32 [1, tokens, used], the largest scores first."""
+    """`experts` int64 and `weights` float32 [1, tokens, used], largest scores first; `scores` of all."""
 
     experts: Value
     weights: Value
+    scores: Value
 
 
 def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
@@ -39,7 +40,12 @@ def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
         if router.groups > 1:
             choice = _open_groups(b, choice, module)
         _, experts = g.multi_op("TopK", choice, g.ints(module.used), outputs=2, axis=-1)
-        return Routed(experts, _weights(b, g.op("GatherElements", scores, experts, axis=2), router))
+        return weighed(b, experts, scores, router)
+
+
+def weighed(b: Build, experts: Value, scores: Value, router: Router) -> Routed:
+    """With the weights of chosen experts."""
+    return Routed(experts, _weights(b, b.c.graph.op("GatherElements", scores, experts, axis=2), router), scores)
 
 
 def _scores(b: Build, products: Value, router: Router) -> Value:

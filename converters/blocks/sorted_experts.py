@@ -19,7 +19,7 @@ def sorted_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: 
         own = g.op("Mul", own, rows.of_pairs(weights))
     inner = _inner(b, own, rows, module, prefix)
     channels = module.channels(b.spec.hidden)
-    (y,) = _products(b, inner, rows, prefix, {"down": channels}, module.width)
+    (y,) = _products(b, inner, rows, module, prefix, {"down": channels}, module.width)
     made = rows.back(y, channels)
     if module.weighs_inputs:
         return g.op("ReduceSum", made, g.ints(1))
@@ -30,25 +30,25 @@ def _inner(b: Build, x: Value, rows: SortedRows, module: Experts, prefix: str) -
     """What the down projection reads: [1, rows, channels] -> [1, rows, width]."""
     width, hidden = module.width, module.channels(b.spec.hidden)
     if module.gate == "none":
-        (up,) = _products(b, x, rows, prefix, {"up": width}, hidden)
+        (up,) = _products(b, x, rows, module, prefix, {"up": width}, hidden)
         return gated(b.c, None, up, module.activation)
     if module.gate == "fused":
-        (both,) = _products(b, x, rows, prefix, {"gate_up": 2 * width}, hidden)
+        (both,) = _products(b, x, rows, module, prefix, {"gate_up": 2 * width}, hidden)
         gate, up = b.c.graph.multi_op("Split", both, b.c.graph.ints(width, width), outputs=2, axis=-1)
     else:
-        gate, up = _products(b, x, rows, prefix, {"gate": width, "up": width}, hidden)
+        gate, up = _products(b, x, rows, module, prefix, {"gate": width, "up": width}, hidden)
     return gated(b.c, gate, up, module.activation)
 
 
 def _products(
-    b: Build, x: Value, rows: SortedRows, prefix: str, parts: dict[str, int], columns: int
+    b: Build, x: Value, rows: SortedRows, module: Experts, prefix: str, parts: dict[str, int], columns: int
 ) -> Sequence[Value]:
     """x [1, rows, columns] times the matrices of several parts (name, rows), with their biases and scales."""
     g, widths = b.c.graph, list(parts.values())
-    stems = [f"{prefix}.ffn_{part}_exps" for part in parts]
+    stems = [f"{prefix}.ffn_{part}{module.suffix}" for part in parts]
     if len(stems) > 1 and b.weights.one_type([f"{stem}.weight" for stem in stems], expert=0):
         tensors = [(f"{stem}.weight", width) for stem, width in zip(stems, widths, strict=True)]
-        stack = b.weights.experts(f"{prefix}.ffn_{'_'.join(parts)}_exps", tensors, rows.count, columns)
+        stack = b.weights.experts(f"{prefix}.ffn_{'_'.join(parts)}{module.suffix}", tensors, rows.count, columns)
         made = g.multi_op("Split", rows.product(x, stack), g.ints(*widths), outputs=len(parts), axis=-1)
     else:
         made = tuple(

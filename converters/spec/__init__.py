@@ -1,9 +1,17 @@
 """The words in which architectures are declared."""
 
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
-from converters.spec.experts import SIGMOID, SIGMOID_OF_CHOSEN, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
+from converters.spec.experts import (
+    SIGMOID,
+    SIGMOID_OF_CHOSEN,
+    SOFTMAX,
+    SOFTMAX_OF_CHOSEN,
+    Experts,
+    GroveExperts,
+    Router,
+)
 from converters.spec.layer import CORRECTED, LAYER_INPUT, STREAM, Block, Layer, Module
-from converters.spec.mlp import ClampedSwiglu, Laurel, Mlp, Xielu
+from converters.spec.mlp import ClampedSwiglu, Laurel, LimitedSwiglu, Mlp, Xielu
 from converters.spec.model import ModelSpec, Norm, Streams
 from converters.spec.per_layer import PerLayerEmbedding, PerLayerInput
 from converters.spec.recurrent import (
@@ -22,8 +30,9 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 
 __all__ = [
     "CORRECTED", "LAYER_INPUT", "SIGMOID", "SIGMOID_OF_CHOSEN", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention",
-    "Block", "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm",
-    "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp",
-    "ModelSpec", "Module", "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature",
-    "ReplacingMix", "Rope", "Router", "StateSpace", "Streams", "TimeMix", "Xielu", "YarnScaling",
+    "Block", "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv",
+    "GroveExperts", "HeadNorm", "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer", "LimitedSwiglu", "LinearMixer",
+    "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm", "PerLayerEmbedding", "PerLayerInput",
+    "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope", "Router", "StateSpace", "Streams", "TimeMix",
+    "Xielu", "YarnScaling",
 ]  # fmt: skip

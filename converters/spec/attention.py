@@ -40,7 +40,8 @@ class Attention(Module):
     `keys_as_values`: there is no attn_v, values are what attn_k gives, before the norm and the rotation of keys.
     `cache_of`: the place among the model's layers of that whose keys and values are read; then there are none of its
     own, and no states. None: its own. `sinks`: each head has one more score, attn_sinks, which takes its share of the
-    softmax and no value. `chunk`: a token sees those of its own chunk of so many only.
+    softmax and no value. `chunk`: a token sees those of its own chunk of so many only. `gate`: the sigmoid of the
+    product attn_gate multiplies the heads' output too, "channel" by channel or "head" by head; "" for none.
     """
 
     heads: int
@@ -62,6 +63,7 @@ class Attention(Module):
     cache_of: int | None = None
     sinks: bool = False
     chunk: int | None = None
+    gate: str = ""
 
 
 @dataclass(frozen=True)

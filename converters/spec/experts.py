@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from converters.spec.layer import Module
-from converters.spec.mlp import ClampedSwiglu, Mlp
+from converters.spec.mlp import ClampedSwiglu, LimitedSwiglu, Mlp
 
 SOFTMAX, SIGMOID = "softmax", "sigmoid"
 SOFTMAX_OF_CHOSEN, SIGMOID_OF_CHOSEN = "softmax_of_chosen", "sigmoid_of_chosen"
@@ -34,21 +34,39 @@ class Experts(Module):
 
     `activation` as in Mlp; `gate`: "separate", "fused" (one tensor, whose first half of rows it is) or "none".
     `weighs_inputs`: a token's weights multiply what the experts read instead of their results. `shared_gate`: the
-    sigmoid of a product multiplies the result of the shared feed-forward. `latent`: channels that experts read and
-    write between two products that all share, 0 where these are those of the stream.
+    sigmoid of a product multiplies the result of the shared feed-forward, whose tensors' names end in `shared_suffix`.
+    `latent`: channels that experts read and write between two products that all share, 0 where these are those of the
+    stream. `sum_scale` multiplies the sum of both. `suffix`: what the experts' names end in.
     """
 
     count: int
     used: int
     width: int
-    activation: str | ClampedSwiglu
+    activation: str | ClampedSwiglu | LimitedSwiglu
     router: Router
     gate: str = "separate"
     weighs_inputs: bool = False
     shared: Mlp | None = None
     shared_gate: bool = False
     latent: int = 0
+    shared_suffix: str = "_shexp"
+    sum_scale: float = 1.0
+    suffix: str = "_exps"
 
     def channels(self, hidden: int) -> int:
         """That an expert reads and writes, in a model with `hidden` channels."""
         return self.latent or hidden
+
+
+@dataclass(frozen=True)
+class GroveExperts(Module):
+    """Experts, and narrower ones that `group` neighbours of them share (arXiv 2508.07785), as llama.cpp runs them.
+
+    A token takes those of its experts' groups, one for each expert. They read what the experts made; the weight of one
+    is the score of the expert that has its number, and `scale` multiplies what they add.
+    """
+
+    experts: Experts
+    shared: Experts
+    group: int
+    scale: float

@@ -21,7 +21,8 @@ class Block:
     """A module between the residual stream and itself: what it reads is normed, its result normed, scaled and added.
 
     `norm` and `post_norm` are names below `blk.N.`, None where there is none. `reads`: the stream as the blocks before
-    left it, or the layer's input; the results of blocks that read one input are added up before they join the stream.
+    left it, or the layer's input; the results of blocks that read one input are added up before they join the stream,
+    unless others stand between them.
     In models with several streams also the first one, corrected by the layer: such a block's result joins the others.
     `stream_scale` multiplies the stream behind it. `post_epsilon` is that of the norm behind it, None the model's.
     """

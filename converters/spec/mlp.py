@@ -24,17 +24,24 @@ class ClampedSwiglu:
 
 
 @dataclass(frozen=True)
+class LimitedSwiglu:
+    """silu(g) u, where silu of the gate g is at most `limit` and u is within -limit and limit (Step 3.5)."""
+
+    limit: float
+
+
+@dataclass(frozen=True)
 class Mlp(Module):
     """down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate.
 
-    `activation`: "silu", "gelu_tanh", "relu", "relu_squared" or Xielu. `gate`: "separate", "fused" (the first half
-    of ffn_up's rows) or "none". `sub_norm`: down's input is normed. `divisors`: down's input is divided by the
-    tensor ffn.act.scales. `sparsity`: by how many standard deviations above their mean the gates of a token begin to
-    open; they count from there, before the activation. None: all do, as they are.
+    `activation`: "silu", "gelu_tanh", "relu", "relu_squared", Xielu or LimitedSwiglu. `gate`: "separate", "fused" (the
+    first half of ffn_up's rows) or "none". `sub_norm`: down's input is normed. `divisors`: down's input is divided by
+    the tensor ffn.act.scales. `sparsity`: by how many standard deviations above their mean the gates of a token begin
+    to open; they count from there, before the activation. None: all do, as they are.
     """
 
     width: int
-    activation: str | Xielu
+    activation: str | Xielu | LimitedSwiglu
     gate: str = "separate"
     sub_norm: bool = False
     divisors: bool = False

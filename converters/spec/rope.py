@@ -41,7 +41,7 @@ class Rope:
     `interleaved` says that the file's rows pair channels (2 i, 2 i + 1), llama.cpp's "norm" order; the graph
     always pairs (i, i + dim / 2), so such rows are put in that order. `factors` names a tensor of dim / 2
     divisors of the frequencies, or two to choose from. `magnitude` multiplies cos and sin, on top of what YaRN
-    itself does.
+    itself does. `still` pairs do not turn. `factor_pairs`: how many the tensor has, of which the first ones serve.
     """
 
     theta: float
@@ -50,3 +50,5 @@ class Rope:
     scaling: LinearScaling | YarnScaling | None = None
     factors: str | ContextFactors | None = None
     magnitude: float = 1.0
+    still: tuple[int, ...] = ()
+    factor_pairs: int | None = None

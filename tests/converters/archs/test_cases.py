@@ -1,5 +1,6 @@
 """Every case of every architecture: logits equal llama.cpp's, and quantized weights the dequantized ones."""
 
+import re
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -69,8 +70,8 @@ def test_quantized_weights_are_the_dequantized_ones(tmp_path: Path, arch: str, k
 
 def _is_part(tensor: str, stacked: str) -> bool:
     """blk.0.attn_qk and blk.0.attn_qkv stand for attn_q, attn_k and attn_v; an expert's gate and up are in gate_up."""
-    if "_gate_up_exps." in stacked:
-        return any(tensor == stacked.replace("_gate_up_exps", f"_{part}_exps.weight") for part in ("gate", "up"))
+    if "_gate_up_" in stacked:
+        return any(tensor == re.sub(r"_gate_up_(\w+)", rf"_{part}_\1.weight", stacked) for part in ("gate", "up"))
     stem, letters = stacked.rsplit("_", 1)
     return any(tensor == f"{stem}_{letter}.weight" for letter in letters)
 

@@ -201,7 +201,21 @@ def test_round_trip(loaded: Loaded, tmp_path: Path) -> None:
 RECURRENT = {"mamba", "mamba2", "jamba", "nemotron_h", "lfm2", "falcon-h1"}
 TWO_KINDS = {"gemma4"}  # of layers: test_layer_kinds.py
 WITH_IMAGES = {"muse-glimmer"}  # transformers generates with whole models only
-MIXTURES = {"dots1", "gpt-oss", "granitemoe", "llama4", "mistral4", "olmoe", "phimoe"}  # whose experts have too
+MIXTURES = {
+    "afmoe",
+    "dbrx",
+    "dots1",
+    "ernie4_5-moe",
+    "exaone-moe",
+    "gpt-oss",
+    "granitemoe",
+    "llama4",
+    "mellum",
+    "minimax-m2",
+    "mistral4",
+    "olmoe",
+    "phimoe",
+}  # whose experts have too
 
 
 def test_without_a_class() -> None:

@@ -1,7 +1,10 @@
-"""Hunyuan, dense."""
+"""Hunyuan, dense and with experts."""
 
 from tests.support.any_arch import Case
-from tests.support.arch_variants import BIASES, LINEAR, UNREAD, llama_like
+from tests.support.arch_cases.qwen_moe import SPREAD
+from tests.support.arch_variants import BIASES, LINEAR, TIED, UNREAD, WIDE, llama_like
+
+MOE = {"expert_count": 7, "expert_used_count": 3, "expert_feed_forward_length": 512}
 
 CASES = {
     **llama_like("hunyuan-dense"),
@@ -12,4 +15,17 @@ CASES = {
         keys={**UNREAD, "expert_count": 1, "expert_used_count": 1, "rope.dimension_sections": [8, 12, 12, 0]},
         drop=BIASES,
     ),
-}
+    "hunyuan-moe usual": Case("hunyuan-moe", keys={**MOE, **WIDE}, values=SPREAD, drop=BIASES),
+    "hunyuan-moe narrow shared expert, unread keys, tied": Case(
+        "hunyuan-moe",
+        keys={
+            **MOE, **UNREAD, "expert_feed_forward_length": 96, "expert_shared_feed_forward_length": 160,
+            "expert_weights_scale": 2.0, "expert_gating_func": 2, "rope.scaling.alpha": 50.0,
+        },
+        values=SPREAD,
+        drop=(TIED, *BIASES),
+    ),
+    "hunyuan-moe biases and scales, one of many": Case(
+        "hunyuan-moe", keys={**MOE, "expert_count": 33, "expert_used_count": 1}, values=SPREAD, keep=r"\.scale$"
+    ),
+}  # fmt: skip
