@@ -15,7 +15,7 @@ NO_POSITIONS = 4  # every fourth layer has none, whether it is global or not
 SIGMOID = 2  # where the file does not say
 
 
-@architecture("afmoe", "Trinity Nano, Mini, Large (AFM)")
+@architecture("afmoe", "Trinity Nano, Mini")
 def afmoe(h: Hparams) -> ModelSpec:
     """Embeddings times sqrt(hidden); experts behind a few dense layers."""
     hidden, window, first = h.positive("embedding_length"), h.positive("attention.sliding_window"), dense_layers(h)

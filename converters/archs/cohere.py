@@ -63,7 +63,7 @@ def cohere2(h: Hparams) -> ModelSpec:
     return _cohere(h, mixer, h.number("logit_scale"), mlp_scales=True)
 
 
-@architecture("cohere2moe", "Command A+ (Cohere 2 MoE)")
+@architecture("cohere2moe", "Cohere 2 MoE: 30B-A3B")
 def cohere2moe(h: Hparams) -> ModelSpec:
     """The head need not be tied; dense layers have positions, global ones behind them none."""
     h.ignore("rope.freq_base_swa")

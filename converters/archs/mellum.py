@@ -1,4 +1,4 @@
-"""Mellum 2: Qwen 3 MoE with local layers, whose positions are never stretched."""
+"""Mellum: Qwen 3 MoE with local layers, whose positions are never stretched."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from converters.spec import Attention, HeadNorm, ModelSpec
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 
 
-@architecture("mellum", "Mellum 2 12B-A2.5B")
+@architecture("mellum", "Mellum with experts: 12B-A2.5B")
 def mellum(h: Hparams) -> ModelSpec:
     """A token's weights add up to one."""
     h.ignore(*IMPLIED, "rope.freq_base_swa")

@@ -9,7 +9,7 @@ from converters.archs.rope import rope
 from converters.spec import HeadNorm, ModelSpec
 
 
-@architecture("minimax-m2", "MiniMax M2, M2.1, M2.5")
+@architecture("minimax-m2", "MiniMax M2")
 def minimax_m2(h: Hparams) -> ModelSpec:
     """Experts are as wide as feed_forward_length says; a token's weights add up to one."""
     h.ignore(*IMPLIED)

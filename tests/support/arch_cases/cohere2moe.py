@@ -1,4 +1,4 @@
-"""Command A+."""
+"""Cohere 2 with experts."""
 
 from tests.support.any_arch import Case
 from tests.support.arch_cases.qwen_moe import SPREAD

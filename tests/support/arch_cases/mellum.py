@@ -1,4 +1,4 @@
-"""Mellum 2."""
+"""Mellum."""
 
 from tests.support.any_arch import Case
 from tests.support.arch_cases.qwen_moe import SPREAD
