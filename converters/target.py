@@ -31,6 +31,7 @@ class Target:
     stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
     norms_heads: bool  # GroupQueryAttention norms q and k itself
     scans_tokens: bool  # Scan over tokens is no slower than LinearAttention; on GPUs each step waits for the host
+    gathers_experts: bool  # a token's experts without control flow, where splitting rows by them waits for the host
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     oldest_runtime: str  # ONNX Runtime that computes such graphs right: scripts/oldest_runtime.py finds it
@@ -39,6 +40,7 @@ class Target:
     padding_side: str = "right"  # where shorter texts of a batch are filled up, for tokenizers to know
     provider_options: tuple[dict[str, Any], ...] = ()  # in genai_config.json
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
+    widest_head: int | None = None  # channels that the provider's kernel of GroupQueryAttention takes
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
     operators: str = "ort"  # the operator set, by its name in converters.operators
     storage: str = "fast"
@@ -65,6 +67,7 @@ TARGETS: dict[str, Target] = {
         stack_gate_up=False,
         norms_heads=False,
         scans_tokens=True,
+        gathers_experts=False,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.23.1",
@@ -90,6 +93,7 @@ TARGETS: dict[str, Target] = {
         stack_gate_up=False,
         norms_heads=False,
         scans_tokens=True,
+        gathers_experts=False,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.24.1",
@@ -112,6 +116,7 @@ TARGETS: dict[str, Target] = {
         stack_gate_up=True,
         norms_heads=True,
         scans_tokens=False,
+        gathers_experts=True,
         checks_indices=False,
         context_cap=8192,
         oldest_runtime="1.31.1",
@@ -119,6 +124,7 @@ TARGETS: dict[str, Target] = {
         genai_package="onnxruntime-genai-cuda",
         provider_options=({"cuda": {"enable_cuda_graph": "1"}},),  # 2.7 times as fast in onnxruntime-genai
         session_options=(("enable_cuda_graph", "1"),),
+        widest_head=512,
         replays_decoding=True,
     ),
 }

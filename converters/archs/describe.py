@@ -3,6 +3,7 @@
 import difflib
 
 from converters.archs.hparams import Hparams
+from converters.archs.refused import REFUSED
 from converters.archs.registry import architectures, find
 from converters.sources.source import Source
 from converters.spec import ModelSpec
@@ -23,7 +24,8 @@ def describe(source: Source) -> tuple[ModelSpec, list[str]]:
         known = architectures()
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"supported: {', '.join(sorted(known))}" + (f"; nearest: {near[0]}" if near else "")
-        raise MobiusError(f"architecture {name!r} is not supported", hint)
+        reason = f": {REFUSED[name]}" if name in REFUSED else ""
+        raise MobiusError(f"architecture {name!r} is not supported{reason}", hint)
     hparams = Hparams(source)
     spec = architecture.describe(hparams)
     return spec, hparams.check_all_read()

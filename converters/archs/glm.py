@@ -1,16 +1,18 @@
-"""ChatGLM and GLM-4: partial rotary embedding, gate and up in one tensor."""
+"""ChatGLM, GLM-4 and GLM-4.5: partial rotary embedding; gate and up in one tensor, or mixtures."""
 
 from collections.abc import Container
 
 import numpy as np
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
+from converters.archs.dense_first import SHARED_SCALES, dense_first, scores
+from converters.archs.experts import EXPERT_SCALES
 from converters.archs.hparams import Hparams
 from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import PRE_NORM, SANDWICH, NormNames, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import ModelSpec
+from converters.spec import SIGMOID, HeadNorm, ModelSpec
 from repack.errors import MobiusError
 
 
@@ -38,6 +40,17 @@ def hugging_face4(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | Non
 def glm4(h: Hparams) -> ModelSpec:
     """Sandwich norms; rotary pairs are interleaved unless the file divides them in sections, for images."""
     return _glm(h, SANDWICH, interleaved=not _sectioned(h))
+
+
+@architecture("glm4moe", "GLM-4.5, GLM-4.6, GLM-4.7, Air, GLM-4.5V text")
+def glm4moe(h: Hparams) -> ModelSpec:
+    """Mixtures with shared experts; q/k norms where the file has them; sections for images change nothing for text."""
+    _sectioned(h)
+    norm = HeadNorm() if h.has_tensor("blk.0.attn_q_norm.weight") else None
+    mixer = attention(h, rope(h, head_dim(h), partial=True), qk_norm=norm)
+    mlp = dense_first(h, scores=scores(h, SIGMOID), normalize=h.flag("expert_weights_norm", False))
+    layers = stack(h, mixer, mlp, NormNames(mlp="post_attention_norm"))
+    return decoder(h, layers, rms_norm(h), ignored=(*EXPERT_SCALES, *SHARED_SCALES))
 
 
 def _sectioned(h: Hparams) -> bool:

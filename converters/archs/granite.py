@@ -3,6 +3,7 @@
 from collections.abc import Callable, Container
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
+from converters.archs.experts import EXPERT_SCALES, SHARED_SCALES, experts, shared_expert
 from converters.archs.hparams import Hparams
 from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import stack
@@ -45,10 +46,10 @@ def granite(h: Hparams) -> ModelSpec:
     return scaled_llama(h, mixer, *scales, genai_type="granite")
 
 
-@architecture("granitehybrid", "Granite 4 H, dense")
+@architecture("granitehybrid", "Granite 4 H")
 def granitehybrid(h: Hparams) -> ModelSpec:
     """As Granite, but a layer without key/value heads is a state space; logits need no divisor."""
-    h.ignore("expert_shared_feed_forward_length", "deepstack_mapping")
+    h.ignore("deepstack_mapping")
     rotary = rope(h, head_dim(h), interleaved=True, partial=True, freqs=True)
     turned = rotary if h.flag("rope.scaling.finetuned", True) else None
     scale = h.number("attention.scale", 0.0) or head_dim(h) ** -0.5
@@ -58,7 +59,12 @@ def granitehybrid(h: Hparams) -> ModelSpec:
         return scans if headless[layer] else attention(h, turned, layer, scale=scale)
 
     scales = h.number("embedding_scale", 0.0), h.number("residual_scale", 0.0), h.number("logit_scale", 0.0) or 1.0
-    return scaled_llama(h, mixer, *scales)
+    shared, width = h.integer("expert_shared_feed_forward_length", 0), h.positive("feed_forward_length")
+    if h.integer("expert_count", 0) == 0:
+        return scaled_llama(h, mixer, *scales)
+    beside = shared_expert(shared) if shared else None
+    mixture = experts(h, width, normalize=True, shared=beside)
+    return scaled_llama(h, mixer, *scales, mlp=mixture, ignored=(*EXPERT_SCALES, *SHARED_SCALES))
 
 
 def scaled_llama(
@@ -68,15 +74,18 @@ def scaled_llama(
     residual: float,
     logits: float,
     genai_type: str = "decoder",
+    mlp: Module | None = None,
+    ignored: tuple[str, ...] = (),
 ) -> ModelSpec:
     """A Llama with multipliers (0: none) and a divisor of the logits."""
     if logits == 0:
         raise MobiusError(f"{h.architecture}.logit_scale is 0, and logits are divided by it", "the metadata is damaged")
     return decoder(
         h,
-        stack(h, mixer, gated_mlp(h), scale=residual or 1.0),
+        stack(h, mixer, mlp or gated_mlp(h), scale=residual or 1.0),
         rms_norm(h),
         genai_type=genai_type,
         embedding_scale=embedding or 1.0,
         logit_scale=1 / logits,
+        ignored=ignored,
     )

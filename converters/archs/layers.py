@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from converters.archs.common import layer_count
 from converters.archs.hparams import Hparams
-from converters.spec import LAYER_INPUT, STREAM, Block, Layer, Mlp, Module
+from converters.spec import LAYER_INPUT, STREAM, Block, Layer, Module
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ SHARED = NormNames("attn_norm", mlp="attn_norm")  # of layers whose two blocks s
 def layer(
     index: int,
     attention: Module,
-    mlp: Mlp,
+    mlp: Module,
     norms: NormNames = PRE_NORM,
     *,
     parallel: bool = False,
@@ -48,7 +48,7 @@ def layer(
 def stack(
     h: Hparams,
     attention: Module | Callable[[int], Module],
-    mlp: Mlp | Callable[[int], Mlp],
+    mlp: Module | Callable[[int], Module],
     norms: NormNames | Callable[[int], NormNames] = PRE_NORM,
     *,
     parallel: bool | Callable[[int], bool] = False,

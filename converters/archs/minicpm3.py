@@ -23,7 +23,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:
         "q_lora_rank": mixer.q_rank,
         "kv_lora_rank": mixer.kv_rank,
         "qk_nope_head_dim": mixer.nope_dim,
-        "qk_rope_head_dim": mixer.rope.dim,
+        "qk_rope_head_dim": mixer.shared_dim,
         "v_head_dim": mixer.value_dim,
         "scale_emb": EMBEDDING_SCALE,
         "scale_depth": DEPTH_SCALE,

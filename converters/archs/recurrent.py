@@ -31,8 +31,8 @@ def kernel(h: Hparams, key: str = "ssm.conv_kernel") -> int:
     return found
 
 
-def gated_delta_net(h: Hparams) -> GatedDeltaNet:
-    """Heads and channels under the keys of state-space models, as llama.cpp reads them."""
+def gated_delta_net(h: Hparams, *, grouped: bool = False) -> GatedDeltaNet:
+    """Heads and channels under the keys of state-space models, as llama.cpp reads them; `grouped` as in the spec."""
     heads, key_heads = h.positive("ssm.time_step_rank"), h.positive("ssm.group_count")
     dim, inner = h.positive("ssm.state_size"), h.positive("ssm.inner_size")
     if heads % key_heads or inner != heads * dim:  # llama.cpp stops here too
@@ -40,7 +40,7 @@ def gated_delta_net(h: Hparams) -> GatedDeltaNet:
             f"{heads} value heads of {inner} channels do not go with {key_heads} key heads of {dim}",
             "the metadata is damaged or unusual",
         )
-    return GatedDeltaNet(heads, key_heads, dim, inner // heads, kernel(h))
+    return GatedDeltaNet(heads, key_heads, dim, inner // heads, kernel(h), grouped)
 
 
 def mamba2_mixer(h: Hparams, *, normed: bool = True) -> Mamba2:

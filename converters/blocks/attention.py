@@ -33,7 +33,7 @@ def attention(b: Build, x: Value, module: Attention, place: Place, inputs: Seque
         if v is not None and module.value_norm:
             v = plain_head_norm(b, v, module.kv_heads, module.value_dim)
         if module.temperature is not None:
-            q = _sharpen(b, q, module.temperature, inputs)
+            q = sharpen(b, q, module.temperature, inputs)
         if module.cache_of is None:
             y = operator.emit(b.c, q, k, v, heads, place.layer, inputs)
         else:
@@ -86,7 +86,7 @@ def _clip(b: Build, x: Value, limit: float) -> Value:
     return b.c.graph.op("Clip", x, b.c.number("clip_low", -limit), b.c.number("clip_high", limit))
 
 
-def _sharpen(b: Build, q: Value, temperature: QueryTemperature, inputs: SequenceInputs) -> Value:
+def sharpen(b: Build, q: Value, temperature: QueryTemperature, inputs: SequenceInputs) -> Value:
     """Queries times 1 + scale * ln(floor(position / floor) + 1)."""
     c, g = b.c, b.c.graph
 

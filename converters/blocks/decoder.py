@@ -5,6 +5,7 @@ import pkgutil
 from collections.abc import Sequence
 
 from converters import blocks
+from converters.blocks.altup import AltUp
 from converters.blocks.context import Build
 from converters.blocks.embedding import embed, head
 from converters.blocks.module import Place, emit_module
@@ -13,7 +14,7 @@ from converters.blocks.per_layer import layer_inputs
 from converters.blocks.residual import Residual
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
-from converters.spec import STREAM, Block, Layer
+from converters.spec import CORRECTED, STREAM, Block, Layer
 
 for found in pkgutil.iter_modules(blocks.__path__):  # importing them registers what they emit
     importlib.import_module(f"{blocks.__name__}.{found.name}")
@@ -33,10 +34,11 @@ def build_decoder(b: Build) -> Value:
         x = embed(b, input_ids, inputs)
         if b.spec.per_layer is not None:
             b.layer_inputs = layer_inputs(b, x, b.spec.per_layer, input_ids)
-        residual = Residual(b, x)
+        residual = Residual(b, x) if b.spec.streams is None else AltUp(b, x, b.spec.streams.count)
         for index, layer in enumerate(b.spec.layers):
             with g.scope(f"layers.{index}"):
                 _layer(b, residual, layer, Place(index, f"blk.{layer.index}"), inputs)
+        residual.close()
         hidden = b.to_activation(residual.normed(b.spec.output_norm))
         logits = head(b, hidden)
     g.output(logits, "logits", "float32", ("batch_size", "sequence_length", b.spec.vocab))
@@ -46,8 +48,13 @@ def build_decoder(b: Build) -> Value:
 
 def _layer(b: Build, residual: Residual, layer: Layer, place: Place, inputs: SequenceInputs) -> None:
     """All blocks, those that read one input together."""
-    for group in _groups(layer.blocks):
+    residual.enter(place)
+    for group in _groups([block for block in layer.blocks if block.reads != CORRECTED]):
         _add(b, residual, group, place, inputs)
+    residual.leave(place)
+    for block in [block for block in layer.blocks if block.reads == CORRECTED]:
+        made = emit_module(b, _as_read(b, residual.corrected(place), block), block.module, place, inputs)
+        residual.add_to_others(_result(b, made, block, place))
     if layer.closing_norm is not None:
         residual.renew(layer.closing_norm)
     if layer.closing_scale != 1.0:
@@ -82,6 +89,8 @@ def _add(b: Build, residual: Residual, group: Sequence[Block], place: Place, inp
         own = x if block.norm == first.norm else _own_input(b, residual, block, place)
         y = b.c.graph.op("Add", y, _result(b, emit_module(b, own, block.module, place, inputs), block, place))
     residual.add(y)
+    for scale in [block.stream_scale for block in group if block.stream_scale != 1.0]:
+        residual.rescale(b.c.number("stream_scale", scale, b.residual_dtype))
 
 
 def _own_input(b: Build, residual: Residual, block: Block, place: Place) -> Value:
@@ -101,7 +110,7 @@ def _result(b: Build, y: Value, block: Block, place: Place) -> Value:
     """What a block adds, in the stream's type."""
     y = y if block.module.wide else b.to_residual(y)
     if block.post_norm is not None:
-        y = stream_norm(b, y, f"{place.prefix}.{block.post_norm}")
+        y = stream_norm(b, y, f"{place.prefix}.{block.post_norm}", block.post_epsilon)
     if block.scale != 1.0:
         y = b.c.graph.op("Mul", y, b.c.number("residual_scale", block.scale, b.residual_dtype))
     return y

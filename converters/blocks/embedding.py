@@ -2,7 +2,7 @@
 
 from converters.blocks.context import Build
 from converters.blocks.linear import result_scale
-from converters.blocks.norm import norm
+from converters.blocks.norm import norm, plain_norm
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.positions import positions
@@ -19,6 +19,8 @@ def embed(b: Build, input_ids: Value, inputs: SequenceInputs) -> Value:
             x = g.op("Mul", x, b.c.number("embedding_scale", spec.embedding_scale))
         if spec.embedding_norm:
             x = norm(b, x, "token_embd_norm", spec.hidden)
+        if spec.plain_embedding_norm:
+            x = plain_norm(b, x, spec.hidden)
     return x
 
 

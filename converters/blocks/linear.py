@@ -10,6 +10,8 @@ from converters.sources.source import Order
 from converters.spec import LinearMixer
 from repack.errors import MobiusError
 
+SHRINK = 2.0**-8  # what the residual stream is multiplied by where float16 would not hold it: no bit is lost
+
 
 def linear(b: Build, x: Value, prefix: str, rows: int, columns: int, order: Order = None) -> Value:
     """x [..., columns] @ (`prefix`.weight [rows, columns]).T, plus `prefix`.bias where the file has one."""
@@ -20,6 +22,16 @@ def linear(b: Build, x: Value, prefix: str, rows: int, columns: int, order: Orde
             raise MobiusError(f"{prefix} has both a bias and a scale", "the order of the two is not defined")
         y = b.c.graph.op("Add", y, b.weights.vector(f"{prefix}.bias", (rows,), order))
     return y
+
+
+def wide_linear(b: Build, x: Value, prefix: str, rows: int, columns: int) -> Value:
+    """A product of numbers that the activation type may not hold, which are made smaller for it."""
+    if b.residual_dtype == b.c.target.dtype:
+        return linear(b, x, prefix, rows, columns)
+    g = b.c.graph
+    small = g.op("Mul", x, b.c.number("shrink", SHRINK, b.residual_dtype))
+    y = b.to_residual(linear(b, b.to_activation(small), prefix, rows, columns))
+    return g.op("Mul", y, b.c.number("grow", 1 / SHRINK, b.residual_dtype))
 
 
 def stackable(b: Build, prefixes: Sequence[str]) -> bool:

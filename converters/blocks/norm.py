@@ -7,9 +7,12 @@ from converters.graph.graph import Value
 from converters.sources.source import Order
 
 
-def stream_norm(b: Build, x: Value, name: str) -> Value:
-    """The norm `name` over the last axis, on the residual stream; the stored weight already holds any offset."""
-    return norm(b, x, name, b.spec.hidden, dtype=b.residual_dtype)
+def stream_norm(b: Build, x: Value, name: str, epsilon: float | None = None) -> Value:
+    """The norm `name` over the last axis, on the residual stream; the stored weight already holds any offset.
+
+    With the model's epsilon, unless another is given.
+    """
+    return _normalize(b, x, *_parameters(b, name, b.spec.hidden, None, b.residual_dtype), epsilon)
 
 
 def norm(b: Build, x: Value, name: str, width: int, *, order: Order = None, dtype: str | None = None) -> Value:
@@ -68,8 +71,8 @@ def _zeros(b: Build, like: Value) -> Value:
     return b.c.graph.constant(f"zeros_{width}_{like.dtype}", np.zeros(int(width), like.dtype))
 
 
-def _normalize(b: Build, x: Value, weight: Value, bias: Value | None) -> Value:
-    epsilon = b.spec.norm.epsilon
+def _normalize(b: Build, x: Value, weight: Value, bias: Value | None, own_epsilon: float | None = None) -> Value:
+    epsilon = b.spec.norm.epsilon if own_epsilon is None else own_epsilon
     if b.spec.norm.kind == "rms":
         return b.c.operators.rms_norm(b.c, x, weight, epsilon)
     bias = bias or _zeros(b, weight)  # without one, SkipLayerNormFusion of ONNX Runtime 1.32 ends the process

@@ -2,14 +2,12 @@
 
 from converters.blocks.activation import activation
 from converters.blocks.context import Build
-from converters.blocks.linear import linear
+from converters.blocks.linear import linear, wide_linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.spec import PerLayerEmbedding, PerLayerInput
-
-SHRINK = 2.0**-8  # what the residual stream is multiplied by where float16 would not hold it: no bit is lost
 
 
 def layer_inputs(b: Build, x: Value, spec: PerLayerEmbedding, input_ids: Value) -> tuple[Value, ...]:
@@ -26,7 +24,8 @@ def layer_inputs(b: Build, x: Value, spec: PerLayerEmbedding, input_ids: Value) 
         made = norm(b, g.op("Reshape", made, g.ints(0, 0, layers, width)), "per_layer_proj_norm", width)
         total = g.op("Add", g.op("Reshape", made, g.ints(0, 0, layers * width)), looked_up)
         total = g.op("Mul", total, c.number("sum_scale", spec.sum_scale))
-        return g.multi_op("Split", total, g.ints(*[width] * layers), outputs=layers, axis=-1)
+        # Without sizes: ONNX Runtime 1.23 infers no shapes from more than 16 of them, and stops.
+        return g.multi_op("Split", total, outputs=layers, axis=-1, num_outputs=layers)
 
 
 @emits(PerLayerInput)
@@ -35,17 +34,7 @@ def per_layer_input(b: Build, x: Value, module: PerLayerInput, place: Place, _: 
     assert b.spec.per_layer is not None
     g, hidden, width = b.c.graph, b.spec.hidden, b.spec.per_layer.width
     with g.scope("per_layer"):
-        gate = _wide_linear(b, x, f"{place.prefix}.inp_gate", width, hidden)
+        gate = wide_linear(b, x, f"{place.prefix}.inp_gate", width, hidden)
         opened = activation(b.c, gate, module.activation)
         y = g.op("Mul", opened, b.to_residual(b.layer_inputs[place.layer]))
-        return _wide_linear(b, y, f"{place.prefix}.proj", hidden, width)
-
-
-def _wide_linear(b: Build, x: Value, prefix: str, rows: int, columns: int) -> Value:
-    """A product of numbers that the activation type may not hold, which are made smaller for it."""
-    if b.residual_dtype == b.c.target.dtype:
-        return linear(b, x, prefix, rows, columns)
-    g = b.c.graph
-    small = g.op("Mul", x, b.c.number("shrink", SHRINK, b.residual_dtype))
-    y = b.to_residual(linear(b, b.to_activation(small), prefix, rows, columns))
-    return g.op("Mul", y, b.c.number("grow", 1 / SHRINK, b.residual_dtype))
+        return wide_linear(b, y, f"{place.prefix}.proj", hidden, width)

@@ -1,5 +1,7 @@
 """The projections of attention: three matrices or one, as one product where that is faster."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from converters.blocks.context import Build
@@ -19,7 +21,10 @@ def projections(
     """
     g, hidden = b.c.graph, b.spec.hidden
     if module.gated:
-        return _gated_projections(b, x, module, prefix)
+        if f"{prefix}.attn_gate.weight" not in b.weights:
+            return _gated_projections(b, x, module, prefix)
+        gate = linear(b, x, f"{prefix}.attn_gate", module.heads * module.value_dim, hidden)
+        return *projections(b, x, replace(module, gated=False), prefix, packed), gate
     rows = [
         (f"{prefix}.attn_q", module.heads * module.head_dim, head_order(module, module.heads)),
         (f"{prefix}.attn_k", module.kv_heads * module.head_dim, head_order(module, module.kv_heads)),

@@ -1,12 +1,16 @@
 """The residual stream: additions wait for the norm that follows them, so that one node does both."""
 
 from converters.blocks.context import Build
+from converters.blocks.module import Place
 from converters.blocks.norm import add_stream_norm, stream_norm
 from converters.graph.graph import Value
 
 
 class Residual:
-    """The sum of the embedding and of what the blocks added so far, in the stream's type."""
+    """The sum of the embedding and of what the blocks added so far, in the stream's type.
+
+    Where there are several streams, this is the one inside of a layer: what they do around layers is a subclass.
+    """
 
     def __init__(self, b: Build, start: Value) -> None:
         self._b = b
@@ -39,3 +43,20 @@ class Residual:
     def renew(self, name: str) -> None:
         """The stream becomes its norm."""
         self._total = self.normed(name)
+
+    def enter(self, place: Place) -> None:
+        """Before the blocks of a layer."""
+
+    def leave(self, place: Place) -> None:
+        """Behind them, before those that read what is corrected."""
+
+    def corrected(self, place: Place) -> Value:
+        """What a block reads that stands behind the correction of several streams."""
+        raise NotImplementedError
+
+    def add_to_others(self, y: Value) -> None:
+        """Add such a block's result, which is in the stream's type."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Behind the last layer: the stream becomes what the head reads."""

@@ -8,9 +8,10 @@ from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.token_shift import before
-from converters.graph.context import KeyedInputs, SequenceInputs
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
+from converters.graph.recurrent import KeyedInputs
 from converters.graph.states import RECURRENT
 from converters.spec import TimeMix
 
@@ -35,7 +36,7 @@ def time_mix(b: Build, x: Value, module: TimeMix, place: Place, inputs: Sequence
         state = b.fixed_state(place.layer, RECURRENT, module.heads, module.dim, module.dim)
         if module.bonus:
             y, present = _bonus(b, given, c.past(state), prefix)
-            y, gate = _normed(b, b.narrow(y), module, prefix), c.operators.silu(c, gate)
+            y, gate = normed_heads(b, b.narrow(y), module.heads, module.dim, prefix), c.operators.silu(c, gate)
         else:
             y, present = _damped(b, given, c.past(state))
             y, gate = b.narrow(y), g.op("Sigmoid", gate)
@@ -68,13 +69,13 @@ def _bonus(b: Build, given: KeyedInputs, past: Value, prefix: str) -> tuple[Valu
     return g.op("Add", y, g.op("Reshape", own, g.ints(0, 0, given.heads * given.dim))), present
 
 
-def _normed(b: Build, y: Value, module: TimeMix, prefix: str) -> Value:
+def normed_heads(b: Build, y: Value, heads: int, dim: int, prefix: str) -> Value:
     """A layer norm of each head, with weights for all channels."""
-    g, dim, width, kind = b.c.graph, module.dim, module.heads * module.dim, b.c.target.dtype
+    g, width, kind = b.c.graph, heads * dim, b.c.target.dtype
     ones, zeros = (g.constant(f"{name}_{dim}_{kind}", np.full(dim, value, kind))
                    for name, value in (("ones", 1), ("zeros", 0)))  # fmt: skip
-    heads = g.op("Reshape", y, g.ints(0, 0, module.heads, dim))
-    y = g.op("LayerNormalization", heads, ones, zeros, axis=-1, epsilon=HEAD_EPSILON, stash_type=1)
+    each = g.op("Reshape", y, g.ints(0, 0, heads, dim))
+    y = g.op("LayerNormalization", each, ones, zeros, axis=-1, epsilon=HEAD_EPSILON, stash_type=1)
     y = g.op("Mul", g.op("Reshape", y, g.ints(0, 0, width)), b.weights.vector(f"{prefix}_ln.weight", (width,)))
     return g.op("Add", y, b.weights.vector(f"{prefix}_ln.bias", (width,)))
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from converters.graph.graph import Graph, Value
+from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
 from converters.graph.states import State
 from converters.target import Target
 
@@ -69,6 +70,9 @@ class AttentionOperator(Protocol):
     def takes_packed(self, heads: Heads) -> bool:
         """Whether it takes q, k and v side by side in one value."""
 
+    def holds(self, target: Target, heads: Heads) -> bool:
+        """Whether heads may be so wide."""
+
     def positions(self, c: "GraphContext", inputs: SequenceInputs) -> Value:
         """Position of each token of the step in its own text, int64 [batch, sequence], as the states' places are."""
 
@@ -97,72 +101,6 @@ class AttentionOperator(Protocol):
         """As `emit`, over the keys and values of a layer before, `owner`, behind this step; adds no states."""
 
 
-@dataclass(frozen=True)
-class DeltaInputs:
-    """What a gated delta rule reads, float32: q, k [batch, sequence, heads * dim], v [.., heads * value_dim].
-
-    decay, the logarithm of what stays of the state, and beta, the share of the error that is learned: [batch, sequence,
-    heads]; both 0 where there is no token.
-    """
-
-    q: Value
-    k: Value
-    v: Value
-    decay: Value
-    beta: Value
-    heads: int
-    dim: int
-    value_dim: int
-
-
-@dataclass(frozen=True)
-class ScanInputs:
-    """What a gated scan reads, float32: q, k [batch, sequence, groups * dim], v [.., heads * value_dim].
-
-    decay, the logarithm of what stays of the state: [batch, sequence, heads]; it and v are 0 where there is no token.
-    """
-
-    q: Value
-    k: Value
-    v: Value
-    decay: Value
-    heads: int
-    groups: int
-    dim: int
-    value_dim: int
-
-
-@dataclass(frozen=True)
-class SelectiveInputs:
-    """What a selective scan reads, float32: x and step [batch, sequence, channels], k and q [.., size].
-
-    rate, the logarithm of what stays for a step of 1: [channels, size]. step is 0 where there is no token.
-    """
-
-    x: Value
-    step: Value
-    k: Value
-    q: Value
-    rate: Value
-    channels: int
-    size: int
-
-
-@dataclass(frozen=True)
-class KeyedInputs:
-    """What linear attention reads, float32, each [batch, sequence, heads * dim].
-
-    decay is the logarithm of what stays of each key channel; it and k are 0 where there is no token.
-    """
-
-    q: Value
-    k: Value
-    v: Value
-    decay: Value
-    heads: int
-    dim: int
-
-
 class OperatorSet(Protocol):
     """How the operators of a target are written, and what they can do."""
 
@@ -186,6 +124,12 @@ class OperatorSet(Protocol):
         """The gated delta rule from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
 
         S = exp(decay) S; S += k (beta (v - S^T k))^T; result = S^T q.
+        """
+
+    def replacing_delta(self, c: "GraphContext", given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
+        """A delta rule with a key to forget from a state [batch, heads, dim, dim]: (result as v, the state behind it).
+
+        S = exp(decay) S - (exp(rate) old) (S^T old)^T + k v^T, the S on the right as it was; result = S^T q.
         """
 
     def gated_scan(self, c: "GraphContext", given: ScanInputs, past: Value) -> tuple[Value, Value]:

@@ -9,6 +9,7 @@ from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import MICROSOFT, Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
+from converters.operators.head_width import cut, flat, widen
 from converters.target import Target
 from repack.errors import MobiusError
 
@@ -37,6 +38,10 @@ class GroupQueryAttention:
     def takes_packed(self, heads: Heads) -> bool:
         """Where heads go into the operator as they are."""
         return stored_dim(heads) == heads.dim == heads.value_dim
+
+    def holds(self, target: Target, heads: Heads) -> bool:
+        """As wide as the provider's kernel allows."""
+        return target.widest_head is None or stored_dim(heads) <= target.widest_head
 
     def positions(self, c: GraphContext, inputs: SequenceInputs) -> Value:
         """The last token's position minus (sequence - 1, ..., 1, 0); from 0 on where padding stands behind the text.
@@ -104,7 +109,7 @@ class GroupQueryAttention:
         g, dim = c.graph, stored_dim(heads)
         if dim != heads.dim:
             _check_widening(c.target, heads, dim)
-            q = _flat(c, _widen(c, q, heads.count, heads.dim, dim), heads.count * dim)
+            q = flat(c, widen(c, q, heads.count, heads.dim, dim), heads.count * dim)
         width = heads.kv_count * dim
         nothing = c.shared(("no keys", width), lambda: g.op("Slice", q, g.ints(0, 0), g.ints(0, width), g.ints(1, 2)))
         past = [c.kept[owner, part] for part in ("key", "value")]
@@ -137,12 +142,7 @@ def _attend(
 
 def _own_channels(c: GraphContext, y: Value, heads: Heads, dim: int) -> Value:
     """The result [batch, sequence, heads * dim] without the channels by which heads were widened."""
-    g = c.graph
-    if dim == heads.value_dim:
-        return y
-    split = g.op("Reshape", y, g.ints(0, 0, heads.count, dim))
-    cut = g.op("Slice", split, g.ints(0), g.ints(heads.value_dim), g.ints(3))
-    return _flat(c, cut, heads.count * heads.value_dim)
+    return y if dim == heads.value_dim else cut(c, y, heads.count, dim, heads.value_dim)
 
 
 def _checked_lengths(c: GraphContext, inputs: SequenceInputs) -> Value:
@@ -193,22 +193,11 @@ def _widened(
     c: GraphContext, q: Value, k: Value, v: Value, heads: Heads, dim: int, inputs: SequenceInputs
 ) -> tuple[Value, Value, Value]:
     """q, k and v with heads of `dim` channels."""
-    q, k = _widen(c, q, heads.count, heads.dim, dim), _widen(c, k, heads.kv_count, heads.dim, dim)
-    v = _flat(c, _widen(c, v, heads.kv_count, heads.value_dim, dim), heads.kv_count * dim)
+    q, k = widen(c, q, heads.count, heads.dim, dim), widen(c, k, heads.kv_count, heads.dim, dim)
+    v = flat(c, widen(c, v, heads.kv_count, heads.value_dim, dim), heads.kv_count * dim)
     if heads.max_alibi_bias:
         q, k = _alibi(c, q, k, heads, dim, inputs)
-    return _flat(c, q, heads.count * dim), _flat(c, k, heads.kv_count * dim), v
-
-
-def _widen(c: GraphContext, x: Value, heads: int, dim: int, wanted: int) -> Value:
-    """[batch, sequence, heads * dim] -> [batch, sequence, heads, wanted], zeros behind."""
-    g = c.graph
-    x = g.op("Reshape", x, g.ints(0, 0, heads, dim))
-    return x if wanted == dim else g.op("Pad", x, g.ints(0, 0, 0, 0, 0, 0, 0, wanted - dim))
-
-
-def _flat(c: GraphContext, x: Value, width: int) -> Value:
-    return c.graph.op("Reshape", x, c.graph.ints(0, 0, width))
+    return flat(c, q, heads.count * dim), flat(c, k, heads.kv_count * dim), v
 
 
 def _alibi(c: GraphContext, q: Value, k: Value, heads: Heads, dim: int, inputs: SequenceInputs) -> tuple[Value, Value]:

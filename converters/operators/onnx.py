@@ -1,10 +1,11 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
 from converters.operators.chunked_delta import chunked_delta
 from converters.operators.chunked_scan import chunked_scan
-from converters.operators.keyed_scan import keyed_scan
+from converters.operators.keyed_scan import keyed_delta, keyed_scan, replacing_scan
 from converters.operators.onnx_attention import OnnxAttention
 from converters.operators.token_scan import token_scan
 from converters.target import Target
@@ -19,8 +20,12 @@ class OnnxOperators:
     states_in_place = False
 
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
-        """A Loop over chunks."""
-        return chunked_delta(c, given, past)
+        """A Loop over chunks; a Scan over tokens where keys have decays."""
+        return keyed_delta(c, given, past) if given.keyed else chunked_delta(c, given, past)
+
+    def replacing_delta(self, c: GraphContext, given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
+        """A Scan over tokens."""
+        return replacing_scan(c, given, past)
 
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
         """A Loop over chunks."""

@@ -4,6 +4,7 @@ from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
+from converters.operators.head_width import cut, flat, widen
 from converters.target import Target
 
 BLOCKED = -1e4  # added to the score of a position that must not be seen; float16 holds it
@@ -25,6 +26,10 @@ class OnnxAttention:
     def takes_packed(self, heads: Heads) -> bool:
         """Never."""
         return False
+
+    def holds(self, target: Target, heads: Heads) -> bool:
+        """Always."""
+        return True
 
     def positions(self, c: GraphContext, inputs: SequenceInputs) -> Value:
         """The number of tokens before each, whatever padding stands between."""
@@ -55,9 +60,13 @@ class OnnxAttention:
             c.needs_runtime("1.27.0")  # older ones bound the scores behind the mask: wrong, and they say nothing
         if heads.max_alibi_bias:
             c.needs_runtime("1.25.0")  # older ones take no mask for each head
-        sizes = {"key": heads.dim, "value": heads.value_dim}
-        shapes = {part: (BATCH, heads.kv_count, PAST_LENGTH, dim) for part, dim in sizes.items()}
-        states = c.add_states(layer, shapes, in_place=False)
+        dim = max(heads.dim, heads.value_dim)
+        if heads.dim != heads.value_dim:  # onnxruntime-genai has one shape for keys and values
+            q = flat(c, widen(c, q, heads.count, heads.dim, dim), heads.count * dim)
+            k = flat(c, widen(c, k, heads.kv_count, heads.dim, dim), heads.kv_count * dim)
+            v = flat(c, widen(c, v, heads.kv_count, heads.value_dim, dim), heads.kv_count * dim)
+        shape = (BATCH, heads.kv_count, PAST_LENGTH, dim)
+        states = c.add_states(layer, {"key": shape, "value": shape}, in_place=False)
         past = [c.past(state) for state in states]
         y, *present = c.graph.multi_op(
             "Attention", q, k, v, _shared_mask(c, heads, inputs), *past, outputs=3, scale=heads.scale,
@@ -66,7 +75,7 @@ class OnnxAttention:
         )  # fmt: skip
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
-        return y
+        return y if dim == heads.value_dim else cut(c, y, heads.count, dim, heads.value_dim)
 
     def emit_shared(self, c: GraphContext, q: Value, heads: Heads, owner: int, inputs: SequenceInputs) -> Value:
         """The owner's present states as keys and values, which have an axis of heads: then q must have one, too."""

@@ -1,9 +1,11 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import MICROSOFT, Value
+from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
 from converters.operators.group_query_attention import GroupQueryAttention
 from converters.operators.token_scan import token_scan
+from converters.operators.two_steps import second_steps, two_steps
 from converters.target import Target
 
 
@@ -19,6 +21,13 @@ class OrtOperators:
         """LinearAttention."""
         values = (given.q, given.k, given.v, past, given.decay, given.beta)
         return _linear_attention(c, *values, queries=given.heads, heads=given.heads, rule="gated_delta")
+
+    def replacing_delta(self, c: GraphContext, given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
+        """LinearAttention with two steps for each token."""
+        steps = two_steps(c, given)
+        values = (steps.q, steps.k, steps.v, past, steps.decay, steps.beta)
+        y, present = _linear_attention(c, *values, queries=given.heads, heads=given.heads, rule="gated_delta")
+        return second_steps(c, y, given.heads * given.dim), present
 
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""

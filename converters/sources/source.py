@@ -40,7 +40,8 @@ class Tensor(Protocol):
 class Source(Protocol):
     """A model: metadata and tensors under GGUF's names; nothing is read before it is asked for.
 
-    `order` is that of the graph, in which a source that was a graph already stands.
+    `order` is that of the graph, in which a source that was a graph already stands. `expert` asks for one matrix of a
+    stack [experts, rows, columns], which is then all that is read.
     """
 
     @property
@@ -71,17 +72,17 @@ class Source(Protocol):
     def rounded(self) -> Mapping[str, Mapping[str, Rounding]]:
         """What was rounded already when the source was made, by tensor and kind of number."""
 
-    def matrix(self, name: str, order: Order = None) -> BlockMatrix | None:
+    def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
         """A quantized tensor; None for floats.
 
         Raises:
             MobiusError: its rows are no whole blocks, or the source does not hold it any more.
         """
 
-    def floats(self, name: str, order: Order = None) -> npt.NDArray[np.float32]:
+    def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
         """The weights of any tensor, as they are in float32, in its own shape."""
 
-    def raw(self, name: str, order: Order = None) -> npt.NDArray[np.uint8]:
+    def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:
         """The bytes of a tensor of floats: uint8 [rows, bytes of a row]."""
 
     def tokenizer(self) -> "TokenizerFiles":

@@ -1,25 +1,29 @@
 """The words in which architectures are declared."""
 
 from converters.spec.attention import Attention, HeadNorm, LatentAttention, LinearMixer, QueryTemperature
-from converters.spec.layer import LAYER_INPUT, STREAM, Block, Layer, Module
-from converters.spec.mlp import Mlp, Xielu
-from converters.spec.model import ModelSpec, Norm
+from converters.spec.experts import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
+from converters.spec.layer import CORRECTED, LAYER_INPUT, STREAM, Block, Layer, Module
+from converters.spec.mlp import ClampedSwiglu, Laurel, Mlp, Xielu
+from converters.spec.model import ModelSpec, Norm, Streams
 from converters.spec.per_layer import PerLayerEmbedding, PerLayerInput
 from converters.spec.recurrent import (
     ChannelMix,
     GatedDeltaNet,
     GatedShortConv,
+    KeyedDeltaNet,
     Mamba,
     Mamba2,
     ProjectedSpace,
+    ReplacingMix,
     StateSpace,
     TimeMix,
 )
 from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScaling
 
 __all__ = [
-    "LAYER_INPUT", "STREAM", "Attention", "Block", "ChannelMix", "ContextFactors", "GatedDeltaNet", "GatedShortConv",
-    "HeadNorm", "LatentAttention", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec",
-    "Module", "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "Rope", "StateSpace",
-    "TimeMix", "Xielu", "YarnScaling",
+    "CORRECTED", "LAYER_INPUT", "SIGMOID", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention", "Block",
+    "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv", "HeadNorm",
+    "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp",
+    "ModelSpec", "Module", "Norm", "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature",
+    "ReplacingMix", "Rope", "Router", "StateSpace", "Streams", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

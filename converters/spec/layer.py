@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-STREAM, LAYER_INPUT = "stream", "layer_input"  # what a block reads
+STREAM, LAYER_INPUT, CORRECTED = "stream", "layer_input", "corrected"  # what a block reads
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class Block:
 
     `norm` and `post_norm` are names below `blk.N.`, None where there is none. `reads`: the stream as the blocks before
     left it, or the layer's input; the results of blocks that read one input are added up before they join the stream.
+    In models with several streams also the first one, corrected by the layer: such a block's result joins the others.
+    `stream_scale` multiplies the stream behind it. `post_epsilon` is that of the norm behind it, None the model's.
     """
 
     module: Module
@@ -29,6 +31,8 @@ class Block:
     post_norm: str | None = None
     scale: float = 1.0
     reads: str = STREAM
+    stream_scale: float = 1.0
+    post_epsilon: float | None = None
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,24 @@ class Norm:
 
 
 @dataclass(frozen=True)
+class Streams:
+    """`count` residual streams side by side (AltUp, arXiv 2301.13310).
+
+    Layers read a prediction of the first one, and correct them all by their result; the head reads their mean.
+    """
+
+    count: int
+
+
+@dataclass(frozen=True)
 class ModelSpec:
     """A decoder-only model.
 
     `embedding` and `head` name matrices (`token_embd`, `output`), `output_norm` the norm before the head.
+    `embedding_norm`: the embeddings are normed; `plain_embedding_norm`: so they are, without weights.
     `logit_scale` multiplies the logits.
     `ignored`: patterns of tensors that llama.cpp loads and never uses.
-    `per_layer`: embeddings of each layer's own, which PerLayerInput reads.
+    `per_layer`: embeddings of each layer's own, which PerLayerInput reads. `streams`: None where there is one.
     `wide_residual`: the residual stream exceeds float16's 65504, so it stays float32 in float16 graphs.
     """
 
@@ -42,10 +53,12 @@ class ModelSpec:
     output_norm: str = "output_norm"
     embedding_scale: float = 1.0
     embedding_norm: bool = False
+    plain_embedding_norm: bool = False
     learned_positions: bool = False
     logit_scale: float = 1.0
     final_softcap: float = 0.0
     per_layer: PerLayerEmbedding | None = None
+    streams: Streams | None = None
     ignored: tuple[str, ...] = ()
     wide_residual: bool = False
 

@@ -9,8 +9,8 @@ from converters.spec.layer import Module
 class GatedDeltaNet(Module):
     """Linear attention by the gated delta rule (arXiv 2412.06464) behind a short convolution (Qwen 3.5).
 
-    `heads` value heads of `value_dim` channels share `key_heads` of `dim`: head h reads key head h % key_heads.
-    `kernel` is the length of the convolution.
+    `heads` value heads of `value_dim` channels share `key_heads` of `dim`: head h reads key head h % key_heads, or,
+    `grouped`, h // (heads / key_heads). `kernel` is the length of the convolution.
     """
 
     heads: int
@@ -18,11 +18,25 @@ class GatedDeltaNet(Module):
     dim: int
     value_dim: int
     kernel: int
+    grouped: bool = False
 
     @property
     def channels(self) -> int:
         """What the convolution reads: q, k and v."""
         return 2 * self.key_heads * self.dim + self.heads * self.value_dim
+
+
+@dataclass(frozen=True)
+class KeyedDeltaNet(Module):
+    """The gated delta rule with a decay for each key channel (Kimi Delta Attention, arXiv 2510.26692).
+
+    `heads` of `dim` channels; q, k and v stand behind convolutions of `kernel` tokens. The decays, and the gate behind
+    the heads' norm, are made by way of `dim` channels.
+    """
+
+    heads: int
+    dim: int
+    kernel: int
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,30 @@ class TimeMix(Module):
 
 
 @dataclass(frozen=True)
+class ReplacingMix(Module):
+    """Linear attention that replaces what a key stood for, over inputs mixed with the token before (arXiv 2503.14456).
+
+    `heads` of `dim` channels. The ranks are those of what each token chooses: how much of each key channel fades, how
+    much of it is replaced, how much of the first layer's values joins in, and a gate, 0 where there is none.
+    `normed`: the result is, head by head. `shifts`: blocks of a layer that read the token before.
+    """
+
+    heads: int
+    dim: int
+    decay_rank: int
+    rate_rank: int
+    value_rank: int
+    gate_rank: int
+    normed: bool = True
+    shifts: int = 1
+
+
+@dataclass(frozen=True)
 class ChannelMix(Module):
-    """A gated feed-forward over inputs mixed with the token before, the second block of its layer that reads it."""
+    """A feed-forward over inputs mixed with the token before, the second block of its layer that reads it.
+
+    `gated`: the result is multiplied by a sigmoid.
+    """
 
     width: int
+    gated: bool = True

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.weights.matrix import band
 from converters.weights.records import TensorRecord, store_as
 from repack.registry import FLOAT_TYPES
 
@@ -30,9 +31,21 @@ class DenseMatrix:
         """Rows by index."""
         return c.graph.op("Gather", self.value, index, axis=0)
 
+    def rows_of(self, c: GraphContext, index: Value, count: int, width: int) -> "DenseMatrix":
+        """Bands of rows."""
+        return DenseMatrix(c.graph.op("Gather", self.value, band(c, index, width), axis=0))
+
+    def columns_of(self, c: GraphContext, index: Value, count: int, width: int) -> "DenseMatrix":
+        """Bands of columns."""
+        return DenseMatrix(c.graph.op("Gather", self.value, band(c, index, width), axis=1))
+
 
 def emit_dense(
-    c: GraphContext, record: TensorRecord, floats: Callable[[], Floats], raw: Callable[[], npt.NDArray[np.uint8]]
+    c: GraphContext,
+    record: TensorRecord,
+    shape: tuple[int, int],
+    floats: Callable[[], Floats],
+    raw: Callable[[], npt.NDArray[np.uint8]],
 ) -> DenseMatrix:
     """A float matrix; 16-bit floats stay as stored and are widened when the session starts.
 
@@ -42,11 +55,11 @@ def emit_dense(
     stored = FLOAT_TYPES.get(record.source_type, "")
     if stored == wanted or (stored in ("float16", "bfloat16") and wanted == "float32"):
         kind = RAW_TYPES[stored]
-        value = c.graph.initializer(name, stored, record.shape, lambda: raw().view(kind))
+        value = c.graph.initializer(name, stored, shape, lambda: raw().view(kind))
     else:
         stored = wanted
         value = c.graph.initializer(
-            name, wanted, record.shape, lambda: store_as(floats(), wanted, record, "weight")
+            name, wanted, shape, lambda: store_as(floats().reshape(shape), wanted, record, "weight")
         )  # fmt: skip
     record.place(f"dense {stored}", value.nbytes)
     return DenseMatrix(value if stored == wanted else c.graph.cast(value, wanted, name=name))

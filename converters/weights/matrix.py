@@ -25,6 +25,24 @@ class Matrix(Protocol):
         """The rows of an index [batch, sequence]: [batch, sequence, columns]."""
 
 
+class SelectableMatrix(Matrix, Protocol):
+    """A matrix that can be cut at run time; `index` int64 [count] picks bands of `width` rows or columns."""
+
+    def rows_of(self, c: GraphContext, index: Value, count: int, width: int) -> Matrix:
+        """The picked rows."""
+
+    def columns_of(self, c: GraphContext, index: Value, count: int, width: int) -> Matrix:
+        """The picked columns."""
+
+
+def band(c: GraphContext, index: Value, width: int) -> Value:
+    """Numbers of the elements of bands of `width`: int64 [count * width]."""
+    g = c.graph
+    within = g.constant(f"band_{width}", np.arange(width, dtype=np.int64)[None])
+    starts = g.op("Mul", g.op("Unsqueeze", index, g.ints(1)), c.integer(f"width_{width}", width))
+    return c.shared((index, width), lambda: g.op("Reshape", g.op("Add", starts, within), g.ints(-1)))
+
+
 @dataclass(frozen=True)
 class StoredRows:
     """A tensor, or one of several whose rows stand below one another; `read` opens it when the file is written."""
@@ -45,18 +63,43 @@ class StoredRows:
         return found
 
 
+Parts = Sequence[StoredRows]  # of one matrix, below one another
+
+
+@dataclass(frozen=True)
+class ExpertStack:
+    """`matrices` [rows, columns], whose products lack the offsets: `offset` [experts, blocks, rows], or None.
+
+    The products of few rows each are many small nodes; the correction is one batch for all experts.
+    """
+
+    layout: Layout | None  # of one expert's matrix; None for floats
+    matrices: Sequence[Matrix]
+    offset: Value | None
+
+
 class WeightFormat(Protocol):
     """A form of quantized matrices: how they stand in the graph, and how a folder's are read back."""
 
-    def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> Matrix:
+    def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> SelectableMatrix:
         """Put a matrix into the graph, and note in the records what became of its tensors.
 
         `name` is the tensor's, or one for all parts together, which are of one type. `gathered`: its rows are only
         looked up, never multiplied.
         """
 
+    def emit_experts(self, c: GraphContext, name: str, parts: Sequence[Parts]) -> ExpertStack:
+        """The same for a stack of matrices: the parts of each expert's."""
+
+    def emit_beside(self, c: GraphContext, name: str, parts: Sequence[StoredRows]) -> SelectableMatrix:
+        """The same for matrices that stand beside one another, column bands of one."""
+
     def read_back(
-        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+        self,
+        array: Callable[[str], npt.NDArray[Any]],
+        layout: Layout,
+        record: TensorRecord,
+        expert: int | None = None,
     ) -> BlockMatrix:
         """The rows of one tensor in a folder's matrix; `array` gives the folder's initializers by name."""
 

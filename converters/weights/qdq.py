@@ -9,10 +9,24 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.weights.matrix import FolderRows, StoredRows, block_sums, joined, offsets, scales, whole_layout
+from converters.weights.experts import emit_each, expert_stem, place_stack
+from converters.weights.matrix import (
+    ExpertStack,
+    FolderRows,
+    Matrix,
+    Parts,
+    SelectableMatrix,
+    StoredRows,
+    block_sums,
+    joined,
+    offsets,
+    scales,
+    whole_layout,
+)
 from converters.weights.records import TensorRecord
 from repack.bits import U8, pair_pack, pair_unpack
 from repack.block_quantized import BlockMatrix, Layout
+from repack.errors import MobiusError
 
 BLOCK_AXIS = 0  # of [columns, rows]: the one layout in which ONNX Runtime finds its fast product
 
@@ -27,6 +41,11 @@ class QdqMatrix:
     scale: Value
     offset: Value | None
 
+    @property
+    def nbytes(self) -> int:
+        """Of all that is stored."""
+        return sum(value.nbytes for value in (self.codes, self.scale, self.offset) if value is not None)
+
     def product(self, c: GraphContext, x: Value) -> Value:
         """MatMul with the dequantized matrix, and the offsets times the sums of x over blocks."""
         assert not self.rows_first
@@ -36,6 +55,12 @@ class QdqMatrix:
         if self.offset is None:
             return y
         return c.graph.op("Add", y, c.graph.op("MatMul", block_sums(c, x, self.layout), self.offset))
+
+    def rows_of(self, c: GraphContext, index: Value, count: int, width: int) -> Matrix:
+        """Not there: see `Qdq.emit_beside`."""
+        raise NotImplementedError
+
+    columns_of = rows_of
 
     def gather(self, c: GraphContext, index: Value) -> Value:
         """Rows, dequantized block by block.
@@ -82,6 +107,35 @@ class Qdq:
 
     def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> QdqMatrix:
         """Initializers of one matrix."""
+        layout, made = whole_layout(parts), self._emit(c, name, parts, gathered)
+        first_row = 0
+        for part in parts:
+            size = int(part.layout.rows / layout.rows * made.nbytes)
+            part.record.place(_form(layout), size, stored_as=name, first_row=first_row, rows_first=gathered)
+            first_row += part.layout.rows
+        return made
+
+    def emit_experts(self, c: GraphContext, name: str, parts: Sequence[Parts]) -> ExpertStack:
+        """A matrix for each expert."""
+        made: list[QdqMatrix] = []
+
+        def emit(stem: str, own: Parts) -> QdqMatrix:
+            made.append(self._emit(c, stem, own, gathered=False))
+            return made[-1]
+
+        stack = emit_each(c, name, parts, emit)
+        total = sum(matrix.nbytes for matrix in made) + (0 if stack.offset is None else stack.offset.nbytes)
+        place_stack(name, parts, _form(whole_layout(parts[0])), total, rows_first=False)
+        return stack
+
+    def emit_beside(self, c: GraphContext, name: str, parts: Sequence[StoredRows]) -> SelectableMatrix:
+        """Runtimes fuse no matrix that is cut at run time: it would be dequantized as a whole, for every token."""
+        raise MobiusError(
+            f"{parts[0].record.name}: experts behind DequantizeLinear cannot be gathered",
+            "take --quant-format matmulnbits, or leave it out",
+        )
+
+    def _emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> QdqMatrix:
         g, dtype, layout = c.graph, c.target.dtype, whole_layout(parts)
         turn = 1 if gathered else -1
         shape = (layout.rows, layout.block_shape.blocks)[::turn]
@@ -98,21 +152,28 @@ class Qdq:
         offset = None
         if layout.has_offset:
             offset = g.initializer(f"{name}.offset", dtype, shape, lambda: stored(offsets(parts, dtype)))
-        total, first_row = sum(v.nbytes for v in (codes, scale, offset) if v is not None), 0
-        for part in parts:
-            correction = " + offset" if layout.has_offset else ""
-            form, share = f"int{layout.bits}, block {layout.block_size}{correction}", part.layout.rows / layout.rows
-            part.record.place(form, int(share * total), stored_as=name, first_row=first_row, rows_first=gathered)
-            first_row += part.layout.rows
         return QdqMatrix(layout, gathered, codes, scale, offset)
 
     def read_back(
-        self, array: Callable[[str], npt.NDArray[Any]], stem: str, layout: Layout, record: TensorRecord
+        self,
+        array: Callable[[str], npt.NDArray[Any]],
+        layout: Layout,
+        record: TensorRecord,
+        expert: int | None = None,
     ) -> BlockMatrix:
         """DequantizeLinear's inputs of a folder."""
-        offset = array(f"{stem}.offset") if layout.has_offset else None
+        stem, offset = expert_stem(record.stored_as, expert), None
+        if layout.has_offset:
+            stored = array(f"{record.stored_as}.offset")
+            offset = stored if expert is None else stored[expert]
         codes, scale = array(f"{stem}.codes"), array(f"{stem}.scale")
         return _QdqRows(layout, record.first_row, codes, scale, offset, turned=not record.rows_first)
+
+
+def _form(layout: Layout) -> str:
+    """For the records."""
+    correction = " + offset" if layout.has_offset else ""
+    return f"int{layout.bits}, block {layout.block_size}{correction}"
 
 
 def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> U8 | npt.NDArray[np.int8]:

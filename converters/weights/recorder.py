@@ -87,7 +87,7 @@ class Recorder:
         return self.bit_or(even, self.mul(odd, self._graph.constant("nibble_16", np.array(16, np.uint8))))
 
     def codes(self, x: Value) -> Value:
-        """Codes as a derived value, as their scales are; see `converters.weights.matmulnbits`."""
+        """Codes as a derived value, as their scales are; see `converters.weights.nbits_matrix`."""
         return x if x.derived else self._graph.op("Identity", x)
 
     def finish(self, x: Value) -> Value:

@@ -33,13 +33,17 @@ class Rounding:
         )
 
 
+_SELDOM = ("values", "experts")  # not written where a tensor has none
+
+
 @dataclass
 class TensorRecord:
     """One tensor of the source and its place in the model.
 
     `stored_as` is the stem of its initializers' names: another than its own when several tensors are stacked in
-    one matrix, where its rows begin at `first_row`; `rows_first`: that matrix stands upright. `values` are those of
-    a small tensor that is not stored itself. Only the form that a tensor takes fills the record, by `place`.
+    one matrix, where its rows begin at `first_row`; `rows_first`: that matrix stands upright. `experts`: it is a stack
+    of so many matrices, each stored by itself. `values` are those of a small tensor that is not stored itself. Only the
+    form that a tensor takes fills the record, by `place`.
     """
 
     name: str
@@ -51,14 +55,22 @@ class TensorRecord:
     stored_as: str = ""
     first_row: int = 0
     rows_first: bool = True
+    experts: int = 0
     roundings: dict[str, Rounding] = field(default_factory=dict)
     values: list[float] | None = None
 
     def place(
-        self, form: str, stored_bytes: int, *, stored_as: str = "", first_row: int = 0, rows_first: bool = True
+        self,
+        form: str,
+        stored_bytes: int,
+        *,
+        stored_as: str = "",
+        first_row: int = 0,
+        rows_first: bool = True,
+        experts: int = 0,
     ) -> None:
         """Note what the tensor became."""
-        self.format, self.stored_bytes = form, stored_bytes
+        self.format, self.stored_bytes, self.experts = form, stored_bytes, experts
         self.stored_as, self.first_row, self.rows_first = stored_as, first_row, rows_first
 
     @property
@@ -69,7 +81,7 @@ class TensorRecord:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         found = {**asdict(self), "shape": list(self.shape), "exact": self.exact}
-        return {key: value for key, value in found.items() if key != "values" or value is not None}
+        return {key: value for key, value in found.items() if key not in _SELDOM or value not in (None, 0)}
 
     @classmethod
     def from_dict(cls, entry: dict[str, Any]) -> Self:
@@ -85,6 +97,7 @@ class TensorRecord:
             stored_as=typed(entry["stored_as"], str),
             first_row=typed(entry["first_row"], int),
             rows_first=typed(entry["rows_first"], bool),
+            experts=typed(entry.get("experts", 0), int),
             roundings={kind: Rounding.from_dict(one) for kind, one in typed(entry["roundings"], dict).items()},
             values=None if values is None else [number(value) for value in typed(values, list)],
         )
@@ -114,7 +127,7 @@ def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRe
     tiny = np.abs(stored.astype(np.float64)) < _smallest_normal(dtype)
     note.flushed_to_zero += int(((stored == 0) & (wide != 0)).sum())
     note.subnormal += int((tiny & (stored != 0)).sum())
-    if note.rounded:
+    if changed.any():
         original = wide[changed]
         errors = np.abs(stored[changed].astype(np.float64) - original) / np.abs(original)
         note.max_relative_error = max(note.max_relative_error, float(errors.max()))

@@ -1,7 +1,9 @@
 """The source's tensors as graph values, each used once or named as left over."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +12,9 @@ from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.sources.source import Order, Source, Tensor
 from converters.weights.dense import emit_dense, emit_vector, fold
+from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
-from converters.weights.matrix import Matrix, StoredRows
+from converters.weights.matrix import ExpertStack, Matrix, SelectableMatrix, StoredRows
 from converters.weights.records import TensorRecord
 from repack.block_quantized import BlockMatrix, Layout
 from repack.errors import MobiusError
@@ -38,7 +41,7 @@ class Weights:
     def matrix(self, name: str, shape: tuple[int, int], order: Order = None, gathered: bool = False) -> Matrix:
         """A 2-D tensor, quantized or dense as the target wants; `order` picks its rows in a new order.
 
-        `gathered`: its rows are only looked up, never multiplied.
+        Or a 3-D one, whose matrices stand below one another. `gathered`: its rows are only looked up, never multiplied.
 
         Raises:
             MobiusError: the tensor is missing, has another shape, or a type that cannot be kept.
@@ -50,20 +53,20 @@ class Weights:
             else:
                 record, source = self._take(name, shape), self.source
                 self._matrices[name] = emit_dense(
-                    self._c, record, lambda: source.floats(name, order), lambda: source.raw(name, order)
+                    self._c, record, shape, lambda: source.floats(name, order), lambda: source.raw(name, order)
                 )
         return self._matrices[name]
 
-    def kept(self, name: str) -> Layout | None:
-        """The layout of a matrix that will be kept quantized; None for floats and with --dequantize."""
+    def kept(self, name: str, expert: int | None = None) -> Layout | None:
+        """The layout of a matrix, or of one of a stack, that will be kept quantized; None for floats."""
         if name not in self.source.tensors or self._c.target.dequantize:
             return None
-        found = self.source.matrix(name)
+        found = self.source.matrix(name, expert=expert)
         return None if found is None else found.layout
 
-    def one_type(self, names: Sequence[str]) -> bool:
+    def one_type(self, names: Sequence[str], expert: int | None = None) -> bool:
         """Whether all are kept, in one quantized type."""
-        types = {self.source.tensors[name].type_name if self.kept(name) else "" for name in names}
+        types = {self.source.tensors[name].type_name if self.kept(name, expert) else "" for name in names}
         return len(types) == 1 and "" not in types
 
     def stacked(self, name: str, tensors: Sequence[tuple[str, int, Order]], columns: int) -> Matrix:
@@ -72,6 +75,79 @@ class Weights:
             parts = [self._rows(tensor, (rows, columns), order) for tensor, rows, order in tensors]
             self._matrices[name] = self._format.emit(self._c, name, parts, gathered=False)
         return self._matrices[name]
+
+    def experts(self, name: str, tensors: Sequence[tuple[str, int]], count: int, columns: int) -> ExpertStack:
+        """A matrix for each of `count` experts, whose rows are those of tensors (name, rows) below one another.
+
+        Tensors are [count, rows, columns]: several of `one_type`, or one, which may hold floats.
+        """
+        first = tensors[0][0]
+        if self.kept(first, expert=0) is None:
+            (one,) = tensors
+            return self._dense_experts(first, (count, one[1], columns))
+        records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
+        parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
+        return self._format.emit_experts(self._c, name, parts)
+
+    def experts_below(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
+        """The matrices of `count` experts, `stem`.weight [count, rows, columns], below one another."""
+        name = f"{stem}.weight"
+        if self.kept(name, expert=0) is None:
+            floats, raw = partial(self.source.floats, name), partial(self.source.raw, name)
+            return self._dense_bands(name, (count, rows, columns), (count * rows, columns), floats, raw)
+        record = self._take(name, (count, rows, columns))
+        parts = [self._expert_rows(record, rows, expert) for expert in range(count)]
+        made = self._format.emit(self._c, name, parts, gathered=False)
+        record.place(record.format, count * record.stored_bytes, stored_as=name, experts=count)
+        return made
+
+    def experts_beside(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
+        """The same beside one another: [rows, count * columns]."""
+        name, source = f"{stem}.weight", self.source
+        if self.kept(name, expert=0) is None:
+            return self._dense_bands(
+                name,
+                (count, rows, columns),
+                (rows, count * columns),
+                lambda: np.concatenate([source.floats(name, expert=e) for e in range(count)], axis=1),
+                lambda: np.concatenate([source.raw(name, expert=e) for e in range(count)], axis=1),
+            )
+        record = self._take(name, (count, rows, columns))
+        return self._format.emit_beside(self._c, name, [self._expert_rows(record, rows, e) for e in range(count)])
+
+    def _dense_bands(
+        self,
+        name: str,
+        shape: tuple[int, int, int],
+        stored: tuple[int, int],
+        floats: Callable[[], npt.NDArray[np.float32]],
+        raw: Callable[[], npt.NDArray[np.uint8]],
+    ) -> SelectableMatrix:
+        record = self._take(name, shape)
+        made = emit_dense(self._c, record, stored, floats, raw)
+        record.place(record.format, record.stored_bytes, experts=shape[0])
+        return made
+
+    def _dense_experts(self, name: str, shape: tuple[int, int, int]) -> ExpertStack:
+        record, source, matrices, total = self._take(name, shape), self.source, [], 0
+        for e in range(shape[0]):
+            one = replace(record, name=expert_stem(name, e))
+            floats, raw = partial(source.floats, name, expert=e), partial(source.raw, name, expert=e)
+            matrices.append(emit_dense(self._c, one, shape[1:], floats, raw))
+            total += one.stored_bytes
+        record.place(one.format, total, experts=shape[0])
+        return ExpertStack(None, matrices, None)
+
+    def _expert_rows(self, record: TensorRecord, rows: int, expert: int) -> StoredRows:
+        layout, source = self.kept(record.name, expert=0), self.source
+        assert layout is not None, record.name
+
+        def read() -> BlockMatrix:
+            found = source.matrix(record.name, expert=expert)
+            assert found is not None
+            return found
+
+        return StoredRows(record, replace(layout, rows=rows), read)
 
     def vector(
         self, name: str, shape: tuple[int, ...], order: Order = None, dtype: str | None = None, use: str = ""
@@ -87,6 +163,15 @@ class Weights:
                 self._c, record, lambda: self.source.floats(name, order), shape, stored, use
             )
         return self._vectors[name, stored]
+
+    def dense_stack(self, name: str, shape: tuple[int, int, int], use: str) -> Value:
+        """A stack of matrices as floats of the activation type, whatever they are in the file; `use` as in `vector`."""
+        record, source = self._take(name, shape), self.source
+
+        def floats() -> npt.NDArray[np.float32]:
+            return np.stack([source.floats(name, expert=number) for number in range(shape[0])])
+
+        return emit_vector(self._c, record, floats, shape, self._c.target.dtype, use)
 
     def array(self, name: str, length: int) -> npt.NDArray[np.float32]:
         """The numbers of a small 1-D tensor that shapes the graph itself."""
@@ -134,6 +219,7 @@ class Weights:
             known = ", ".join([*FLOAT_TYPES, *QUANT_TYPES])
             raise MobiusError(f"{name} is of type {info.type_name}, which is not supported", f"supported: {known}")
         same = info.shape in (shape, (1, *shape)) or (loose and _larger(info.shape) == _larger(shape))
+        same = same or (len(info.shape) == len(shape) + 1 == 3 and _flat(info.shape) == shape)
         if not same:
             raise MobiusError(
                 f"{name} has shape {list(info.shape)}, but the metadata asks for {list(shape)}",
@@ -144,6 +230,11 @@ class Weights:
     def _record(self, info: Tensor) -> TensorRecord:
         self.records[info.name] = TensorRecord(info.name, info.type_name, info.shape, info.nbytes or 0)
         return self.records[info.name]
+
+
+def _flat(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Matrices below one another."""
+    return shape[0] * shape[1], shape[2]
 
 
 def _larger(shape: tuple[int, ...]) -> list[int]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from converters.weights.matmulnbits import set_accuracy_level
+from converters.weights.nbits_matrix import set_accuracy_level
 
 
 def patched(path: Path, *, accuracy_level: int | None = None, last_of: str | None = None) -> bytes:

@@ -11,7 +11,7 @@ import onnxruntime as ort
 from converters.folder.manifest import Manifest, read_manifest
 from converters.target import TARGETS, Target
 from converters.version import numbers_of
-from converters.weights.matmulnbits import QDQ_LEVEL
+from converters.weights.nbits_matrix import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
 from mobius_cli.runtime.sampling import Pick, most_likely

@@ -29,7 +29,7 @@ require_llama()
 LENGTH = 20
 LONG = 80  # more than a chunk of recurrent layers
 FIRST = {case.arch: case for case in reversed(all_cases().values())}  # an architecture's first case
-QUANTIZED = ("llama", "gemma2", "gemma4", "bloom", "minicpm3")
+QUANTIZED = ("llama", "gemma2", "gemma4", "bloom", "minicpm3", "qwen3moe")
 CASES = [(arch, "F32") for arch in FIRST] + [(arch, kind) for arch in QUANTIZED for kind in ("Q4_K", "Q8_0")]
 
 

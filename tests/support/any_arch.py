@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tests.support.llama_tensors import wanted_tensors
 from tests.support.oracle import LlamaModel
 from tests.support.runner import EPSILON, F32, TOLERANCE, TOLERANCE_GELU, TinySession, export, prompt
-from tests.support.tiny import Stored, encode, write_file
+from tests.support.tiny import Stored, Types, encode, write_file
 
 LENGTH, STEPS, CONTEXT = 48, 16, 256
 OPTIONAL = r"\.(input_)?scale$|^rope_f|^cls"  # what files of most architectures do not have
@@ -64,8 +64,8 @@ class Case:
         return TOLERANCE_GELU if self.gelu else TOLERANCE
 
 
-def write_arch(path: Path, case: Case, types: str = "F32", seed: int = 0) -> Path:
-    """Write the case's model; matrices whose rows do not fill blocks of `types` stay F32."""
+def write_arch(path: Path, case: Case, types: Types = "F32", seed: int = 0) -> Path:
+    """Write the case's model; matrices whose rows do not fill blocks of their type stay F32."""
     untold = {f"{case.arch}.{key}": value for key, value in case.untold_keys.items()}
     tensors = {name: _stored(name, values, types) for name, values in _tensors(case, seed).items()}
     return write_file(path, case.arch, case.metadata | untold, tensors)
@@ -86,10 +86,11 @@ def _tensors(case: Case, seed: int) -> dict[str, NDArray[np.float32]]:
     return made
 
 
-def _stored(name: str, values: NDArray[np.float32], types: str) -> Stored:
-    matrix = values.ndim == 2 and not re.search("norm|position|scales", name)
-    block = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[types]][0]
-    return encode(values, types if matrix and values.shape[-1] % block == 0 else "F32")
+def _stored(name: str, values: NDArray[np.float32], types: Types) -> Stored:
+    matrix = values.ndim in (2, 3) and not re.search("norm|position|scales|gate_inp", name)
+    kind = types if isinstance(types, str) else next(k for pattern, k in types.items() if re.search(pattern, name))
+    block = gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]][0]
+    return encode(values, kind if matrix and values.shape[-1] % block == 0 else "F32")
 
 
 def _values(case: Case, name: str, shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np.float32]:

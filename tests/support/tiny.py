@@ -81,7 +81,8 @@ def encode(values: FloatArray, type_name: str) -> Stored:
         return values.astype(np.float32), kind
     if type_name == "F16":
         return values.astype(np.float16), kind
-    return libgguf.quantize_rows(values, int(kind)), kind
+    rows = libgguf.quantize_rows(values.reshape(-1, values.shape[-1]), int(kind))
+    return rows.reshape(*values.shape[:-1], -1), kind
 
 
 def add_value(writer: gguf.GGUFWriter, key: str, value: Any) -> None:

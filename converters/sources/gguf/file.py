@@ -105,20 +105,22 @@ class GgufFile:
         """Nothing: a file's numbers are the model's."""
         return {}
 
-    def matrix(self, name: str, order: Order = None) -> BlockQuantized | None:
-        """A quantized tensor with its rows in order; None for floats and types that are not known."""
+    def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockQuantized | None:
+        """A quantized tensor, or one of its stack, with its rows in order; None for floats and unknown types."""
         tensor = self.tensors[name]
         quant = QUANT_TYPES.get(tensor.type_name)
         if quant is None:
             return None
-        layout = layout_of(quant, math.prod(tensor.shape[:-1]), tensor.shape[-1], where=name)
-        return BlockQuantized(quant, layout, self.raw(name), order)
+        shape = tensor.shape if expert is None else tensor.shape[1:]
+        layout = layout_of(quant, math.prod(shape[:-1]), shape[-1], where=name)
+        return BlockQuantized(quant, layout, self.raw(name, expert=expert), order)
 
-    def floats(self, name: str, order: Order = None) -> npt.NDArray[np.float32]:
+    def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
         """The values of a tensor of any supported type in its own shape, exact; rows or elements in order."""
-        tensor, packed = self.tensors[name], self.matrix(name)
-        values = read_floats(self.raw(name), tensor.type_name) if packed is None else packed.dequantize()
-        return (values if order is None else values.reshape(len(order), -1)[order]).reshape(tensor.shape)
+        tensor, packed = self.tensors[name], self.matrix(name, expert=expert)
+        values = read_floats(self.raw(name, expert=expert), tensor.type_name) if packed is None else packed.dequantize()
+        shape = tensor.shape if expert is None else tensor.shape[1:]
+        return (values if order is None else values.reshape(len(order), -1)[order]).reshape(shape)
 
     def tokenizer(self) -> "TokenizerFiles":
         """The tokenizer's files, made from the metadata."""
@@ -135,12 +137,12 @@ class GgufFile:
         """Name, hash and size of each file; reads them all."""
         return [SourceFile.of(path, on_bytes) for path in self.shards]
 
-    def raw(self, name: str, order: Order = None) -> npt.NDArray[np.uint8]:
+    def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:
         """Return the bytes of a tensor as they stand in the file: uint8 [rows, bytes per row], read-only.
 
-        Rows are the product of all dimensions but the last; with `order`, a copy with other rows. The array is a
-        view of the file: nothing is read before it is used. Raises MobiusError for a type whose layout is not known,
-        KeyError when there is no such tensor.
+        Rows are the product of all dimensions but the last, or those of one matrix of a stack; with `order`, a copy
+        with other rows. The array is a view of the file: nothing is read before it is used. Raises MobiusError for a
+        type whose layout is not known, KeyError when there is no such tensor.
         """
         tensor = self.tensors[name]
         if tensor.nbytes is None:
@@ -149,6 +151,8 @@ class GgufFile:
         rows = math.prod(tensor.shape[:-1])
         data = np.frombuffer(self._maps[tensor.shard], np.uint8, tensor.nbytes, tensor.offset)
         data = data.reshape(rows, tensor.nbytes // rows)
+        if expert is not None:
+            data = data.reshape(tensor.shape[0], -1, data.shape[1])[expert]
         return data if order is None else data[order]
 
     def metadata_bytes(self) -> dict[str, bytes]:

@@ -17,6 +17,7 @@ from converters.folder.manifest import Manifest, read_manifest
 from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.source import Order
+from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
 from converters.weights.records import Rounding
 from repack.bits import read_floats
@@ -83,33 +84,35 @@ class OnnxFolder:
             raise InputError(f"{folder} does not say what it was made from", "convert the GGUF again")
         return cls(folder, manifest, arrays)
 
-    def matrix(self, name: str, order: Order = None) -> BlockMatrix | None:
-        """A tensor that the folder holds quantized; None for floats."""
+    def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
+        """A tensor that the folder holds quantized, or one of its stack; None for floats."""
         tensor, record = self.tensors[name], self._records[name]
         quant = QUANT_TYPES.get(tensor.type_name)
         if quant is None:
             return None
         if not record.stored_as:
             raise MobiusError(f"{self.folder} does not hold {name}", f"convert {self.path.name} itself")
-        layout = layout_of(quant, math.prod(tensor.shape[:-1]), tensor.shape[-1], where=name)
-        return self._format.read_back(self._arrays.array, record.stored_as, layout, record)
+        shape = tensor.shape if expert is None else tensor.shape[1:]
+        layout = layout_of(quant, math.prod(shape[:-1]), shape[-1], where=name)
+        return self._format.read_back(self._arrays.array, layout, record, expert)
 
-    def floats(self, name: str, order: Order = None) -> npt.NDArray[np.float32]:
+    def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
         """The weights of any tensor, as they are in float32."""
-        shape = self.tensors[name].shape
+        shape = self.tensors[name].shape if expert is None else self.tensors[name].shape[1:]
         if (values := self._records[name].values) is not None:
             return np.array(values, np.float32).reshape(shape)
-        if name in self._arrays:
-            return read_floats(self._bytes(name), _FLOATS[self._arrays.dtype(name)]).reshape(shape)
-        packed = self.matrix(name)
+        if (stored := expert_stem(name, expert)) in self._arrays:
+            return read_floats(self._bytes(stored), _FLOATS[self._arrays.dtype(stored)]).reshape(shape)
+        packed = self.matrix(name, expert=expert)
         if packed is None:
             raise MobiusError(f"{self.folder} does not hold {name}", f"convert {self.path.name} itself")
         return packed.dequantize().reshape(shape)
 
-    def raw(self, name: str, order: Order = None) -> npt.NDArray[np.uint8]:
+    def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:
         """The bytes of a float tensor as they stand in the file: uint8 [rows, bytes of a row]."""
-        assert _FLOATS[self._arrays.dtype(name)] == self.tensors[name].type_name, name
-        return self._bytes(name)
+        stored = expert_stem(name, expert)
+        assert _FLOATS[self._arrays.dtype(stored)] == self.tensors[name].type_name, name
+        return self._bytes(stored)
 
     def tokenizer(self) -> "TokenizerFiles":
         """The folder's own."""
@@ -127,7 +130,7 @@ class OnnxFolder:
         return list(self._manifest.source)
 
     def _bytes(self, name: str) -> npt.NDArray[np.uint8]:
-        rows = math.prod(self.tensors[name].shape[:-1])
+        rows = math.prod(self._arrays.shape(name)[:-1])
         return self._arrays.array(name).reshape(rows, -1).view(np.uint8)
 
     def __enter__(self) -> Self:

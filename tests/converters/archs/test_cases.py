@@ -61,12 +61,15 @@ def test_quantized_weights_are_the_dequantized_ones(tmp_path: Path, arch: str, k
         assert rows
         for name, values in rows.items():
             parts = [name] if name in dense else [n for n in dense if _is_part(n, name)]
+            assert parts, name
             whole = np.concatenate([_computed(dense, part) for part in parts])
             np.testing.assert_array_equal(values.view(np.uint32), whole.view(np.uint32), err_msg=name)
 
 
 def _is_part(tensor: str, stacked: str) -> bool:
-    """blk.0.attn_qk and blk.0.attn_qkv stand for attn_q, attn_k and attn_v."""
+    """blk.0.attn_qk and blk.0.attn_qkv stand for attn_q, attn_k and attn_v; an expert's gate and up are in gate_up."""
+    if "_gate_up_exps." in stacked:
+        return any(tensor == stacked.replace("_gate_up_exps", f"_{part}_exps.weight") for part in ("gate", "up"))
     stem, letters = stacked.rsplit("_", 1)
     return any(tensor == f"{stem}_{letter}.weight" for letter in letters)
 
@@ -83,8 +86,11 @@ def _unfolded(initializers: dict, name: str) -> np.ndarray:  # type: ignore[type
     numbers = codes if bits == 8 else np.stack([codes & 15, codes >> 4], axis=-1).reshape(rows, blocks, 32)
     centred = numbers.astype(np.float64) - (1 << (bits - 1))
     values = scale.astype(np.float64)[..., None] * centred
+    stack, _, expert = name.rpartition(".")
     if f"{name}.offset" in initializers:
         values = values + _computed(initializers, f"{name}.offset").astype(np.float64)[..., None]
+    elif f"{stack}.offset" in initializers:  # [experts, blocks, rows]
+        values = values + _computed(initializers, f"{stack}.offset")[int(expert)].T.astype(np.float64)[..., None]
     found: np.ndarray = values.astype(np.float32).reshape(rows, -1)  # type: ignore[type-arg]
     return found
 

@@ -27,8 +27,9 @@ KINDS = (
     "llama: all biases", "llama: heads of 60", "phi3: linear, 20 of 64", "gpt2: usual", "bloom: usual",
     "mpt: both positions, divisors, unused norm", "mistral3: mistral3 queries sharpen", "gemma2: gemma2 usual",
     "minicpm3: minicpm3 usual", "smollm3: smollm3 usual", "qwen35: usual", "mamba2: usual", "falcon-h1: usual",
-    "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual",
-    "gemma4: shared keys and values, embeddings per layer",
+    "lfm2: usual", "mamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual",
+    "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts",
+    "gemma4: shared keys and values, embeddings per layer", "gemma3n: layers that read others' keys and values",
 )  # fmt: skip
 
 

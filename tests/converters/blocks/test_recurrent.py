@@ -17,13 +17,17 @@ require_llama()
 LENGTH = 100
 KINDS = (
     "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "granitehybrid: usual", "nemotron_h: usual", "plamo2: usual",
-    "lfm2: usual", "mamba: usual", "jamba: usual", "rwkv6: usual", "rwkv6qwen2: usual",
+    "lfm2: usual", "mamba: usual", "jamba: usual", "rwkv6: usual", "rwkv6qwen2: usual", "rwkv7: rwkv7 usual",
+    "arwkv7: arwkv7 usual", "qwen3next: usual", "kimi-linear: usual", "nemotron_h_moe: experts", "lfm2moe: experts",
 )  # fmt: skip
 GENERATED = (
     "qwen35: usual", "mamba2: usual", "falcon-h1: usual", "nemotron_h: usual", "lfm2: usual",
     "lfm2: attention first and last, long convolution", "mamba: usual", "jamba: usual", "rwkv6: usual",
-    "rwkv6qwen2: usual",
+    "rwkv6qwen2: usual", "rwkv7: rwkv7 usual", "arwkv7: arwkv7 usual", "qwen3next: usual", "kimi-linear: usual",
+    "lfm2moe: experts",
 )  # fmt: skip
+# onnxruntime-genai makes caches of keys and values of one size, which only the target cpu gives both of them.
+NOT_IN_GENAI = {("kimi-linear: usual", "onnx")}
 STEPS = 30
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
 
@@ -78,8 +82,9 @@ def test_states_in_place(tmp_path: Path, kind: str) -> None:
     np.testing.assert_allclose(model.logits(ids), wanted, atol=1e-4, rtol=0, err_msg="a second text")
 
 
-@pytest.mark.parametrize("ep", ["cpu", "onnx"])
-@pytest.mark.parametrize("kind", GENERATED)
+@pytest.mark.parametrize(
+    ("kind", "ep"), [(kind, ep) for kind in GENERATED for ep in ("cpu", "onnx") if (kind, ep) not in NOT_IN_GENAI]
+)
 def test_genai_generates_the_same(tmp_path: Path, kind: str, ep: str) -> None:
     """Without attention, with it in some layers, with it beside the state space, a convolution's state alone."""
     pytest.importorskip("onnxruntime_genai")

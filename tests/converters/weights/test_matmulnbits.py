@@ -14,8 +14,9 @@ from converters.graph.graph import Graph
 from converters.graph.onnx_file import write_graph
 from converters.operators import OPERATOR_SETS
 from converters.target import choose_target
-from converters.weights.matmulnbits import MatMulNBits, NBitsMatrix
+from converters.weights.matmulnbits import MatMulNBits
 from converters.weights.matrix import StoredRows
+from converters.weights.nbits_matrix import NBitsMatrix
 from converters.weights.records import TensorRecord
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.registry import QUANT_TYPES

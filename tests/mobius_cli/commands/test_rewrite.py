@@ -91,6 +91,8 @@ class WithTokenizer(Case):
         "jamba",
         "rwkv6",
         "rwkv6qwen2",
+        "qwen2moe: shared",
+        "deepseek2: deepseek2 absorbed, groups, yarn",
     ],
 )
 def test_odd_architectures(tmp_path: Path, name: str) -> None:

@@ -2,6 +2,7 @@
 
 from tests.support.any_arch import Case
 from tests.support.arch_cases.mamba2 import FADING, MANY, ODD, ONE, SCALES, SPACES
+from tests.support.arch_cases.qwen_moe import SPREAD
 from tests.support.arch_variants import LINEAR, TIED, UNREAD
 
 KEYS = {  # space, feed-forward, attention, feed-forward, space
@@ -14,7 +15,28 @@ MIXED = {
     "attention.key_length": 32, "attention.value_length": 32,
 }  # fmt: skip
 NO_BIASES = (r"(attn_.*|ffn_.*)\.bias",)
+MIXTURE = {
+    **KEYS, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 160,
+    "expert_shared_feed_forward_length": 224,
+}  # fmt: skip
+CHOSEN = {**FADING, **SPREAD, "exp_probs_b": lambda rng, shape: rng.normal(0, 0.3, shape)}
+SCALED = {"expert_weights_norm": True, "expert_weights_scale": 2.5, "expert_shared_count": 1}
 CASES = {
+    "experts": Case("nemotron_h_moe", keys={**MIXTURE, **SCALED}, values=CHOSEN, drop=(*NO_BIASES, "ffn_latent")),
+    "experts, weights as they are": Case(
+        "nemotron_h_moe", keys={**MIXTURE, "expert_used_count": 3}, values=CHOSEN, drop=(*NO_BIASES, "ffn_latent", TIED)
+    ),
+    "experts of fewer channels": Case(
+        "nemotron_h_moe", keys={**MIXTURE, **SCALED, "moe_latent_size": 96}, values=CHOSEN, drop=NO_BIASES
+    ),
+    "experts, scales": Case(
+        "nemotron_h_moe",
+        keys={**MIXTURE, **SCALED},
+        values={**SCALES, **CHOSEN},
+        drop=(*NO_BIASES, "ffn_latent"),
+        keep=r"\.scale$",
+    ),
+    "experts by the other name, none": Case("nemotron_h_moe", keys=KEYS, values=FADING, drop=NO_BIASES),
     "usual": Case("nemotron_h", keys=KEYS, values=FADING, drop=NO_BIASES),
     "all biases": Case("nemotron_h", keys=KEYS, values=FADING),
     "attention first, two widths, small heads": Case(

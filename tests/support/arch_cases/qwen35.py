@@ -3,6 +3,7 @@
 import numpy as np
 
 from tests.support.any_arch import Case
+from tests.support.arch_cases.qwen_moe import SPREAD
 from tests.support.arch_variants import LINEAR, TIED
 
 KEYS = {
@@ -11,7 +12,7 @@ KEYS = {
     "ssm.inner_size": 256, "ssm.state_size": 32, "ssm.time_step_rank": 8, "ssm.group_count": 2,
 }  # fmt: skip
 FADING = {
-    "ssm_a": lambda rng, shape: -rng.uniform(0.05, 2, shape),
+    "ssm_a$": lambda rng, shape: -rng.uniform(0.05, 2, shape),
     "conv1d": lambda rng, shape: rng.normal(0, 0.6, shape),
 }
 # Next to nothing fades, and little is learned of each token.
@@ -33,7 +34,32 @@ FOR_LAST = {
     **{f"blk.3.nextn.{name}.weight": (256,) for name in ("enorm", "hnorm", "shared_head_norm")},
 }
 TWO = {"block_count": 2, "full_attention_interval": 2}
+MIXTURE = {
+    **KEYS, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 192,
+    "expert_shared_feed_forward_length": 320,
+}  # fmt: skip
+# Experts and routers read no more than others do: three times as much shows their last bits.
+CALM = {"post_attention_norm": lambda rng, shape: rng.uniform(0.5, 1.5, shape)}
+SPREADING = {**FADING, **SPREAD, **CALM}
 CASES = {
+    "experts": Case("qwen35moe", keys=MIXTURE, values=SPREADING, drop=NO_BIASES),
+    "experts as wide as all, three of nine, tied": Case(
+        "qwen35moe",
+        keys={
+            **MIXTURE,
+            **TWO,
+            "expert_count": 9,
+            "expert_used_count": 3,
+            "feed_forward_length": 480,
+            "expert_feed_forward_length": None,
+            "expert_shared_feed_forward_length": None,
+        },
+        values=SPREADING,
+        drop=(*NO_BIASES, TIED),
+    ),
+    "experts, scales": Case(
+        "qwen35moe", keys={**MIXTURE, **TWO}, values={**SCALES, **SPREAD, **CALM}, drop=NO_BIASES, keep=r"\.scale$"
+    ),
     "usual": Case("qwen35", keys=KEYS, values=FADING, drop=NO_BIASES),
     "as many key heads, tied": Case(
         "qwen35", keys={**KEYS, "ssm.group_count": 8}, values=FADING, drop=(*NO_BIASES, TIED)

@@ -1,0 +1,42 @@
+"""Mixtures of experts: a router, the products of the experts that it chooses, and what all tokens share."""
+
+from converters.blocks.context import Build
+from converters.blocks.gathered_experts import gathered_experts
+from converters.blocks.mlp import feed_forward
+from converters.blocks.module import Place, emits
+from converters.blocks.router import route
+from converters.blocks.sorted_experts import sorted_experts
+from converters.graph.context import SequenceInputs
+from converters.graph.graph import Value
+from converters.spec import Experts
+
+
+@emits(Experts)
+def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs) -> Value:
+    """[batch, sequence, hidden] -> [batch, sequence, hidden]."""
+    g, prefix = b.c.graph, place.prefix
+    with g.scope("experts"):
+        tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
+        chosen = gathered_experts if b.c.target.gathers_experts else sorted_experts
+        y = chosen(b, _entered(b, tokens, module, prefix), route(b, tokens, module, prefix), module, prefix)
+        if module.latent:
+            y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
+        y = g.op("Reshape", y, g.op("Shape", x))
+        return y if module.shared is None else g.op("Add", y, _shared(b, x, module, prefix))
+
+
+def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
+    """The feed-forward that every token takes."""
+    assert module.shared is not None
+    y = feed_forward(b, x, module.shared, prefix, "_shexp")
+    if not module.shared_gate:
+        return y
+    matrix = b.weights.vector(f"{prefix}.ffn_gate_inp_shexp.weight", (1, b.spec.hidden))
+    return b.c.graph.op("Mul", y, b.c.graph.op("Sigmoid", b.c.operators.matmul_transposed(b.c, x, matrix)))
+
+
+def _entered(b: Build, x: Value, module: Experts, prefix: str) -> Value:
+    """What the experts read, which may be fewer channels: [1, tokens, channels]."""
+    if not module.latent:
+        return x
+    return b.weights.matrix(f"{prefix}.ffn_latent_down.weight", (module.latent, b.spec.hidden)).product(b.c, x)

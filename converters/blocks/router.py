@@ -1,0 +1,73 @@
+"""Which experts each token takes, and with which weights; in float32, since near choices are choices."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from converters.blocks.context import WIDE, Build
+from converters.graph.graph import Value
+from converters.spec import SIGMOID, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
+
+LEAST_SUM = 2.0**-14  # float16's smallest normal number: llama.cpp divides by no less
+
+
+@dataclass(frozen=True)
+class Routed:
+    """`experts` int64 and `weights` float32 [1, tokens, used], the largest scores first."""
+
+    experts: Value
+    weights: Value
+
+
+def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
+    """x [1, tokens, hidden]. Of equal scores the first expert is chosen."""
+    c, g, router = b.c, b.c.graph, module.router
+    with g.scope("router"):
+        matrix = b.weights.vector(f"{prefix}.ffn_gate_inp.weight", (module.count, b.spec.hidden), dtype=WIDE)
+        products = c.operators.matmul_transposed(c, b.wide(x), matrix)
+        if f"{prefix}.ffn_gate_inp.bias" in b.weights:
+            products = g.op(
+                "Add", products, b.weights.vector(f"{prefix}.ffn_gate_inp.bias", (module.count,), dtype=WIDE)
+            )
+        scores = _scores(b, products, router)
+        choice = scores
+        if f"{prefix}.exp_probs_b.bias" in b.weights:
+            name = f"{prefix}.exp_probs_b.bias"
+            choice = g.op("Add", scores, b.weights.vector(name, (module.count,), dtype=WIDE, use="for the choice only"))
+        if router.groups > 1:
+            choice = _open_groups(b, choice, module)
+        _, experts = g.multi_op("TopK", choice, g.ints(module.used), outputs=2, axis=-1)
+        return Routed(experts, _weights(b, g.op("GatherElements", scores, experts, axis=2), router))
+
+
+def _scores(b: Build, products: Value, router: Router) -> Value:
+    if router.scores == SOFTMAX_OF_CHOSEN:
+        return products
+    return b.c.graph.op({SOFTMAX: "Softmax", SIGMOID: "Sigmoid"}[router.scores], products)
+
+
+def _weights(b: Build, chosen: Value, router: Router) -> Value:
+    """Of the chosen experts, from their scores."""
+    c, g = b.c, b.c.graph
+    weights = g.op("Softmax", chosen, axis=-1) if router.scores == SOFTMAX_OF_CHOSEN else chosen
+    if router.normalize:
+        total = g.op("ReduceSum", weights, g.ints(-1))
+        weights = g.op("Div", weights, g.op("Max", total, c.number("least_sum", LEAST_SUM, WIDE)))
+    if router.scale != 1.0:
+        weights = g.op("Mul", weights, c.number("router_scale", router.scale, WIDE))
+    return weights
+
+
+def _open_groups(b: Build, choice: Value, module: Experts) -> Value:
+    """The scores, minus infinity where an expert's group is closed."""
+    c, g, router = b.c, b.c.graph, module.router
+    size = module.count // router.groups
+    grouped = g.op("Reshape", choice, g.ints(0, 0, router.groups, size))
+    best, _ = g.multi_op("TopK", grouped, g.ints(2), outputs=2, axis=-1)
+    sums = g.op("ReduceSum", best, g.ints(-1), keepdims=0)
+    _, chosen = g.multi_op("TopK", sums, g.ints(router.used_groups), outputs=2, axis=-1)
+    numbers = g.constant(f"group_numbers_{router.groups}", np.arange(router.groups, dtype=np.int64).reshape(-1, 1))
+    same = g.cast(g.op("Equal", g.op("Unsqueeze", chosen, g.ints(-2)), numbers), "int32")
+    opened = g.cast(g.op("ReduceMax", same, g.ints(-1)), "bool")  # [1, tokens, groups, 1]
+    closed = c.number("closed", float("-inf"), WIDE)
+    return g.op("Reshape", g.op("Where", opened, grouped, closed), g.ints(0, 0, module.count))
