@@ -42,24 +42,43 @@ class QdqMatrix:
 
         A matrix that stands transposed for the head is transposed back when a session starts. That is a copy in
         memory, and has to be: ONNX Runtime fuses the head's DequantizeLinear only if nothing else reads its inputs.
-        4-bit codes are widened, since Gather does not take them.
+        Gather does not take 4-bit codes: there they are widened as well, else they stand two to a byte.
         """
         g, layout, kind = c.graph, self.layout, c.target.dtype
-        codes = self.codes if layout.bits == 8 else g.cast(self.codes, "int8")
+        pairs = self.rows_first and layout.bits == 4
+        codes = self.codes if layout.bits == 8 or pairs else g.cast(self.codes, "int8")
 
-        def rows(stored: Value, *shape: int) -> Value:
-            upright = stored if self.rows_first else g.op("Transpose", stored, perm=[1, 0])
-            return g.op("Reshape", g.op("Gather", upright, index, axis=0), g.ints(0, 0, *shape))
+        def looked_up(stored: Value) -> Value:
+            return g.op("Gather", stored if self.rows_first else g.op("Transpose", stored, perm=[1, 0]), index, axis=0)
 
-        count = layout.block_shape.blocks
-        x = g.op("Mul", g.cast(rows(codes, count, layout.block_size), kind), rows(self.scale, count, 1))
+        def blocks(found: Value, size: int) -> Value:
+            return g.op("Reshape", found, g.ints(0, 0, layout.block_shape.blocks, size))
+
+        if pairs:
+            numbers = blocks(_nibbles(c, g.cast(looked_up(codes), kind)), layout.block_size)
+        else:
+            numbers = g.cast(blocks(looked_up(codes), layout.block_size), kind)
+        x = g.op("Mul", numbers, blocks(looked_up(self.scale), 1))
         if self.offset is not None:
-            x = g.op("Add", x, rows(self.offset, count, 1))
+            x = g.op("Add", x, blocks(looked_up(self.offset), 1))
         return g.op("Reshape", x, g.ints(0, 0, layout.columns))
 
 
+def _nibbles(c: GraphContext, pairs: Value) -> Value:
+    """Bytes as numbers [batch, sequence, count] -> the signed codes of either half, in order: [.., count, 2].
+
+    By floors and products, which every runtime has and which are exact.
+    """
+    g = c.graph
+    high = g.op("Floor", g.op("Mul", pairs, c.number("sixteenth", 1 / 16)))
+    low = g.op("Sub", pairs, g.op("Mul", high, c.number("sixteen", 16.0)))
+    both = g.op("Concat", *[g.op("Unsqueeze", half, g.ints(3)) for half in (low, high)], axis=3)
+    negative = g.op("Floor", g.op("Mul", both, c.number("eighth", 1 / 8)))
+    return g.op("Sub", both, g.op("Mul", negative, c.number("sixteen", 16.0)))
+
+
 class Qdq:
-    """The form; rows stand first where they are looked up only."""
+    """The form; rows stand first where they are looked up only, then 4-bit codes stand two to a byte."""
 
     def emit(self, c: GraphContext, name: str, parts: Sequence[StoredRows], gathered: bool) -> QdqMatrix:
         """Initializers of one matrix."""
@@ -71,7 +90,10 @@ class Qdq:
             return values if gathered else np.ascontiguousarray(values.T)
 
         size = (layout.rows, layout.columns)[::turn]
-        codes = g.initializer(f"{name}.codes", f"int{layout.bits}", size, lambda: _signed(parts, layout, gathered))
+        kind = f"int{layout.bits}"
+        if gathered and layout.bits == 4:
+            kind, size = "uint8", (layout.rows, layout.columns // 2)
+        codes = g.initializer(f"{name}.codes", kind, size, lambda: _signed(parts, layout, gathered))
         scale = g.initializer(f"{name}.scale", dtype, shape, lambda: stored(scales(parts, dtype)))
         offset = None
         if layout.has_offset:

@@ -29,7 +29,7 @@ require_llama()
 LENGTH = 20
 LONG = 80  # more than a chunk of recurrent layers
 FIRST = {case.arch: case for case in reversed(all_cases().values())}  # an architecture's first case
-QUANTIZED = ("llama", "gemma2", "bloom", "minicpm3")
+QUANTIZED = ("llama", "gemma2", "gemma4", "bloom", "minicpm3")
 CASES = [(arch, "F32") for arch in FIRST] + [(arch, kind) for arch in QUANTIZED for kind in ("Q4_K", "Q8_0")]
 
 
@@ -109,8 +109,9 @@ def test_stored_weights_are_exact(tmp_path: Path) -> None:
 def _unfolded(initializers: dict[str, Any], name: str, rows_first: bool) -> np.ndarray:  # type: ignore[type-arg]
     codes = initializers[f"{name}.codes"]
     stored = codes.compute()
-    if codes.dtype == "int4":
-        nibbles = np.stack([stored & 15, stored >> 4], axis=-1).reshape(codes.shape).astype(np.int8)
+    if codes.dtype in ("int4", "uint8"):
+        shape = (*codes.shape[:-1], -1)  # two to a byte, whatever the type is called
+        nibbles = np.stack([stored & 15, stored >> 4], axis=-1).reshape(shape).astype(np.int8)
         stored = np.where(nibbles > 7, nibbles - 16, nibbles)
 
     def upright(values: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]

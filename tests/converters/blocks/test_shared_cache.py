@@ -95,7 +95,7 @@ def test_quantized(tmp_path: Path, kind: str, ep: str) -> None:
     path = write_arch(tmp_path / "q.gguf", CASES["shared"], kind)
     plan, session = export(path, tmp_path / "out", ep=ep, accuracy_level=0)
     stored = {name: value for name, value in plan.graph.initializers.items() if name.startswith(TABLE)}
-    assert stored[f"{TABLE}.codes"].dtype in ("uint8", "int8", "int4", "uint4")
+    assert stored[f"{TABLE}.codes"].dtype in ("uint8", "int8")  # what a look-up takes: sessions need not widen it
     assert sum(value.nbytes for value in stored.values()) < 1.6 * 320 * 256  # bytes; in float32 it has 4 per weight
     ids = prompt(LENGTH, 320)
     wanted = llama_logits(dequantized_copy(path, tmp_path / "f32.gguf"), ids, CONTEXT)
