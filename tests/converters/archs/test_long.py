@@ -20,10 +20,11 @@ TINY = {
     "expert_feed_forward_length": 32, "expert_count": 3, "expert_used_count": 1, "context_length": 16384,
 }  # fmt: skip
 CHUNK, WINDOW = 8192, 4096
+SHARP = {r"blk\.3\.attn_q": lambda rng, shape: rng.standard_normal(shape)}  # so that a sharper query shows
 
 
 def model(path: Path, arch: str, **keys: object) -> Path:
-    return write_arch(path, Case(arch, keys={**TINY, **keys}, values=SPREAD, drop=BIASES))
+    return write_arch(path, Case(arch, keys={**TINY, **keys}, values={**SPREAD, **SHARP}, drop=BIASES))
 
 
 def logits(path: Path, folder: Path, ids: list[int], ep: str, context: int) -> F32:
