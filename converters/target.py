@@ -31,6 +31,7 @@ class Target:
     stack_gate_up: bool  # the same for gate and up, where it saves a correction; costs a Split
     norms_heads: bool  # GroupQueryAttention norms q and k itself
     scans_tokens: bool  # Scan over tokens is no slower than LinearAttention; on GPUs each step waits for the host
+    recurrent_kernels: bool  # ONNX Runtime's kernels for whole parts of recurrent layers beat what is built of others
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     oldest_runtime: str  # ONNX Runtime that computes such graphs right: scripts/oldest_runtime.py finds it
@@ -65,6 +66,7 @@ TARGETS: dict[str, Target] = {
         stack_gate_up=False,
         norms_heads=False,
         scans_tokens=True,
+        recurrent_kernels=False,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.23.1",
@@ -90,6 +92,7 @@ TARGETS: dict[str, Target] = {
         stack_gate_up=False,
         norms_heads=False,
         scans_tokens=True,
+        recurrent_kernels=False,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.24.1",
@@ -112,6 +115,7 @@ TARGETS: dict[str, Target] = {
         stack_gate_up=True,
         norms_heads=True,
         scans_tokens=False,
+        recurrent_kernels=True,
         checks_indices=False,
         context_cap=8192,
         oldest_runtime="1.31.1",

@@ -19,11 +19,9 @@ def mamba2(b: Build, x: Value, module: Mamba2, place: Place, inputs: SequenceInp
     with g.scope("space"):
         made = linear(b, x, f"{prefix}.ssm_in", width + channels + heads, hidden)
         gate, mixed, raw = g.multi_op("Split", made, g.ints(width, channels, heads), outputs=3, axis=-1)
-        bias = b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)
-        step = steps(b, g.op("Add", b.wide(raw), bias), inputs)
-        mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", channels, module.kernel, place, inputs)
-        mixed = b.wide(c.operators.silu(c, mixed))
-        x, k, q = g.multi_op("Split", mixed, g.ints(width, keys, keys), outputs=3, axis=-1)
+        step = steps(b, raw, b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE), inputs)
+        mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", channels, module.kernel, place, inputs, silu=True)
+        x, k, q = g.multi_op("Split", b.mixing_to_wide(mixed), g.ints(width, keys, keys), outputs=3, axis=-1)
         y = g.op("Mul", b.narrow(scan(b, x, k, q, step, module, place)), c.operators.silu(c, gate))
         if module.normed:
             y = _norm(b, y, module, f"{prefix}.ssm_norm")

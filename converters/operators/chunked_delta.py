@@ -32,8 +32,11 @@ def chunked_delta(c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Val
     with c.graph.scope("chunks"):
         chunks = cut(c, given.q, CHUNK)
         masks = c.shared("delta masks", lambda: _masks(c, chunks))
+        q = given.q
+        if given.scale != 1:
+            q = c.graph.op("Mul", q, c.number("delta_scale", given.scale, "float32"))
         parts = [
-            (given.q, heads, dim), (given.k, heads, dim), (given.v, heads, value_dim), (given.decay, heads, 1),
+            (q, heads, dim), (given.k, heads, dim), (given.v, heads, value_dim), (given.decay, heads, 1),
             (given.beta, heads, 1),
         ]  # fmt: skip
         shape = (heads, dim, value_dim)

@@ -1,7 +1,16 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import DeltaInputs, GraphContext, KeyedInputs, ScanInputs, SelectiveInputs
+from converters.graph.context import (
+    ConvolutionInputs,
+    DeltaInputs,
+    GraphContext,
+    KeyedInputs,
+    RateInputs,
+    ScanInputs,
+    SelectiveInputs,
+)
 from converters.graph.graph import Value
+from converters.operators import recurrent_parts as parts
 from converters.operators.chunked_delta import chunked_delta
 from converters.operators.chunked_scan import chunked_scan
 from converters.operators.keyed_scan import keyed_scan
@@ -17,6 +26,22 @@ class OnnxOperators:
     adds_before_norm = False
     attention = OnnxAttention()
     states_in_place = False
+
+    def convolve(self, c: GraphContext, given: ConvolutionInputs, past: Value) -> tuple[Value, Value]:
+        """Products and sums."""
+        return parts.shifted_products(c, given, past)
+
+    def delta_rates(self, c: GraphContext, given: RateInputs) -> tuple[Value, Value]:
+        """Softplus and Sigmoid."""
+        return parts.delta_rates(c, given)
+
+    def softplus(self, c: GraphContext, x: Value, bias: Value) -> Value:
+        """Add and Softplus."""
+        return parts.softplus(c, x, bias)
+
+    def gated_shape(self, target: Target, heads: int, dim: int, value_dim: int) -> tuple[int, ...]:
+        """Keys before values."""
+        return heads, dim, value_dim
 
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """A Loop over chunks."""
@@ -47,6 +72,10 @@ class OnnxOperators:
     ) -> tuple[Value, Value]:
         """Not there."""
         raise NotImplementedError
+
+    def norm_and_gate(self, c: GraphContext, x: Value, weight: Value, gate: Value, epsilon: float) -> Value:
+        """RMSNormalization, Sigmoid and products."""
+        return parts.norm_and_gate(c, x, weight, gate, epsilon)
 
     def silu(self, c: GraphContext, x: Value) -> Value:
         """Sigmoid and Mul."""
