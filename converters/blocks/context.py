@@ -40,8 +40,12 @@ class Build:
 
     @property
     def mixing_dtype(self) -> str:
-        """Type of what convolutions and delta rules read: kernels sum in float32 whatever it is."""
-        return self.c.target.dtype if self.c.target.recurrent_kernels else WIDE
+        """Type of what convolutions and delta rules read: kernels sum in float32 whatever it is.
+
+        Not bfloat16, which numpy has not: sessions copy the state of a convolution.
+        """
+        narrow = self.c.target.recurrent_kernels and self.c.target.dtype != "bfloat16"
+        return self.c.target.dtype if narrow else WIDE
 
     def to_mixing(self, x: Value) -> Value:
         """From the activation type to that of convolutions and delta rules."""

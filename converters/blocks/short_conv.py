@@ -37,16 +37,24 @@ def short_conv(
         given = ConvolutionInputs(x, weight, bias, sequence_length(c, inputs), kernel, silu)
         state = b.fixed_state(place.layer, CONVOLUTION, kernel - 1, channels, dtype=dtype)
         y, seen = c.operators.convolve(c, given, c.past(state))
-        c.keep(state, last_tokens(c, seen, kernel - 1, inputs))
+        c.keep(state, last_tokens(c, seen, kernel - 1, channels, inputs))
         return y
 
 
-def last_tokens(c: GraphContext, seen: Value, count: int, inputs: SequenceInputs) -> Value:
-    """The next state, [batch, count, channels]: of `count` tokens and the step behind them those that end each text."""
+def last_tokens(c: GraphContext, seen: Value, count: int, channels: int, inputs: SequenceInputs) -> Value:
+    """The next state, [batch, count, channels]: of `count` tokens and the step behind them those that end each text.
+
+    By GatherND, or by GatherElements, whose index takes memory once, and on GPUs half as many launches for each layer.
+    """
     g = c.graph
 
-    def make() -> Value:
+    def rows() -> Value:
         columns = g.constant(f"columns_{count}", np.arange(count)[None, :, None])
         return g.op("Add", g.op("Unsqueeze", text_end(c, inputs), g.ints(1, 2)), columns)
 
-    return g.op("GatherND", seen, c.shared(("last tokens", count), make), batch_dims=1)
+    def elements() -> Value:
+        return g.op("Expand", c.shared(("last tokens", count), rows), g.ints(1, count, channels))
+
+    if c.target.recurrent_kernels:
+        return g.op("GatherElements", seen, c.shared(("last tokens", count, channels), elements), axis=1)
+    return g.op("GatherND", seen, c.shared(("last tokens", count), rows), batch_dims=1)
