@@ -22,7 +22,8 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         mixed = linear(b, x, f"{prefix}.attn_qkv", module.channels, hidden)
         gate, both = _gate_and_rates(b, x, module, prefix)
         mixed = short_conv(
-            b, mixed, f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs, silu=True
+            b, b.to_mixing(mixed), f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs,
+            dtype=b.mixing_dtype, silu=True,
         )  # fmt: skip
         given = DeltaInputs(
             *_parts(b, mixed, module), *_rates(b, both, module, prefix, inputs),

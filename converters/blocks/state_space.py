@@ -10,14 +10,16 @@ from converters.spec import StateSpace
 
 
 def steps(b: Build, raw: Value, bias: Value | None, inputs: SequenceInputs) -> Value:
-    """softplus(raw + bias), raw [batch, sequence, heads], bias [heads] in float32; 0 for padding: float32."""
+    """softplus(raw + bias), raw [batch, sequence, heads], bias [heads]; 0 for padding: all float32."""
     g = b.c.graph
-    raw = g.op("Add", b.wide(raw), less_for_padding(b.c, inputs))
+    raw = g.op("Add", raw, less_for_padding(b.c, inputs))
     return g.op("Softplus", raw) if bias is None else b.c.operators.softplus(b.c, raw, bias)
 
 
-def scan(b: Build, x: Value, k: Value, q: Value, step: Value, module: StateSpace, place: Place) -> Value:
-    """The state decays by exp(step * A) and takes k (step * x)^T; the result is q of it, and D * x: as x.
+def scan(
+    b: Build, x: Value, k: Value, q: Value, step: Value, module: StateSpace, place: Place
+) -> tuple[Value, Value]:
+    """The state decays by exp(step * A) and takes k (step * x)^T; the results are q of it, and D * x: both as x.
 
     x [batch, sequence, width], k (B) and q (C) [.., groups * dim], all float32.
     """
@@ -32,4 +34,4 @@ def scan(b: Build, x: Value, k: Value, q: Value, step: Value, module: StateSpace
     y, present = c.operators.gated_scan(c, given, c.past(state))
     c.keep(state, present)
     skip = g.op("Mul", by_heads, b.weights.vector(f"{place.prefix}.ssm_d", (heads, 1), dtype=WIDE))
-    return g.op("Add", y, g.op("Reshape", skip, g.ints(0, 0, module.width)))
+    return y, g.op("Reshape", skip, g.ints(0, 0, module.width))
