@@ -22,8 +22,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
         mixed = linear(b, x, f"{prefix}.attn_qkv", module.channels, hidden)
         gate, both = _gate_and_rates(b, x, module, prefix)
         mixed = short_conv(
-            b, b.to_mixing(mixed), f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs,
-            dtype=b.mixing_dtype, silu=True,
+            b, mixed, f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs, silu=True
         )  # fmt: skip
         given = DeltaInputs(
             *_parts(b, mixed, module), *_rates(b, both, module, prefix, inputs),
@@ -70,7 +69,7 @@ def _rates(
 def _parts(b: Build, mixed: Value, module: GatedDeltaNet) -> tuple[Value, Value, Value]:
     """q and k, each head over its length, for all value heads; and v.
 
-    x / sqrt(sum of squares + epsilon) is an RMS norm with its epsilon over the channels, and weights of 1 / sqrt of these.
+    x / sqrt(sum of squares + epsilon) is an RMS norm, its epsilon over the channels, its weights 1 / sqrt of these.
     """
     g, dim, count, dtype = b.c.graph, module.dim, module.key_heads, b.mixing_dtype
     both, v = g.multi_op(

@@ -115,7 +115,7 @@ class ConvolutionInputs:
 
 @dataclass(frozen=True)
 class RateInputs:
-    """What makes the rates of a gated delta rule, float32: alpha and beta [batch, sequence, heads], bias and rate [heads].
+    """What makes a gated delta rule's rates, float32: alpha and beta [batch, sequence, heads], bias and rate [heads].
 
     Where there is no token, alpha and beta are so far below zero that nothing is left of them.
     """
@@ -150,6 +150,7 @@ class ScanInputs:
     """What a gated scan reads, float32: q, k [batch, sequence, groups * dim], v [.., heads * value_dim].
 
     decay, the logarithm of what stays of the state: [batch, sequence, heads]; it and v are 0 where there is no token.
+    `scale` is that of the result.
     """
 
     q: Value
@@ -160,6 +161,7 @@ class ScanInputs:
     groups: int
     dim: int
     value_dim: int
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ class OperatorSet(Protocol):
     def gated_scan(self, c: "GraphContext", given: ScanInputs, past: Value) -> tuple[Value, Value]:
         """A gated scan from a state of `gated_shape`: (result as v, the state behind the step).
 
-        S = exp(decay) S; S += k v^T; result = S^T q. Head h reads q and k of group h // (heads / groups).
+        S = exp(decay) S; S += k v^T; result = scale * S^T q. Head h reads q and k of group h // (heads / groups).
         """
 
     def keyed_scan(self, c: "GraphContext", given: KeyedInputs, past: Value) -> tuple[Value, Value]:

@@ -30,11 +30,13 @@ class OrtOperators:
 
     def delta_rates(self, c: GraphContext, given: RateInputs) -> tuple[Value, Value]:
         """LinearAttentionGate, or Softplus and Sigmoid."""
-        return (recurrent_kernels if _kernels(c) else recurrent_parts).delta_rates(c, given)
+        chosen = recurrent_kernels.delta_rates if _kernels(c) else recurrent_parts.delta_rates
+        return chosen(c, given)
 
     def softplus(self, c: GraphContext, x: Value, bias: Value) -> Value:
         """LinearAttentionGate, or Add and Softplus."""
-        return (recurrent_kernels if _kernels(c) else recurrent_parts).softplus(c, x, bias)
+        chosen = recurrent_kernels.softplus if _kernels(c) else recurrent_parts.softplus
+        return chosen(c, x, bias)
 
     def gated_shape(self, target: Target, heads: int, dim: int, value_dim: int) -> tuple[int, ...]:
         """GatedDeltaNet has values before keys."""
@@ -53,7 +55,7 @@ class OrtOperators:
         if _kernels(c):
             return recurrent_kernels.gated_scan(c, given, past)
         values = (given.q, given.k, given.v, past, given.decay)
-        return _linear_attention(c, *values, queries=given.groups, heads=given.heads)
+        return _linear_attention(c, *values, queries=given.groups, heads=given.heads, scale=given.scale)
 
     def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
@@ -95,7 +97,8 @@ class OrtOperators:
 
     def norm_and_gate(self, c: GraphContext, x: Value, weight: Value, gate: Value, epsilon: float) -> Value:
         """GatedRMSNorm, or a norm and a product."""
-        return (recurrent_kernels if _kernels(c) else recurrent_parts).norm_and_gate(c, x, weight, gate, epsilon)
+        chosen = recurrent_kernels.norm_and_gate if _kernels(c) else recurrent_parts.norm_and_gate
+        return chosen(c, x, weight, gate, epsilon)
 
     def silu(self, c: GraphContext, x: Value) -> Value:
         """QuickGelu, which is x * sigmoid(alpha x)."""

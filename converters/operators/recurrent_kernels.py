@@ -26,7 +26,8 @@ def delta_rates(c: GraphContext, given: RateInputs) -> tuple[Value, Value]:
 def softplus(c: GraphContext, x: Value, bias: Value) -> Value:
     """LinearAttentionGate with rates of 1."""
     assert bias.shape is not None
-    ones = c.graph.constant(f"rates_{bias.shape[0]}", np.ones(bias.shape, np.float32))
+    heads = int(bias.shape[0])
+    ones = c.graph.constant(f"rates_{heads}", np.ones(heads, np.float32))
     return c.graph.op("LinearAttentionGate", x, bias, ones, domain=MICROSOFT)
 
 
@@ -46,7 +47,7 @@ def gated_scan(c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, 
     """GatedDeltaNet without the delta."""
     parts = ((given.q, given.groups, given.dim), (given.k, given.groups, given.dim),
              (given.v, given.heads, given.value_dim))  # fmt: skip
-    return _gated_delta_net(c, parts, given.decay, None, past, rule="gated", scale=1.0)
+    return _gated_delta_net(c, parts, given.decay, None, past, rule="gated", scale=given.scale)
 
 
 def _gated_delta_net(
