@@ -6,9 +6,10 @@ from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear, stackable, stacked_linear
 from converters.blocks.module import Place, emits
 from converters.blocks.short_conv import short_conv
-from converters.graph.context import DeltaInputs, RateInputs, SequenceInputs
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import less_for_padding
+from converters.graph.recurrent import DeltaInputs, RateInputs
 from converters.graph.states import RECURRENT
 from converters.spec import GatedDeltaNet
 

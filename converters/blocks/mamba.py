@@ -5,9 +5,10 @@ from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm_or_plain
 from converters.blocks.short_conv import short_conv
-from converters.graph.context import SelectiveInputs, SequenceInputs
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
+from converters.graph.recurrent import SelectiveInputs
 from converters.graph.states import RECURRENT
 from converters.spec import Mamba
 

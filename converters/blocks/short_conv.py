@@ -4,10 +4,11 @@ import numpy as np
 
 from converters.blocks.context import Build
 from converters.blocks.module import Place
-from converters.graph.context import ConvolutionInputs, GraphContext, SequenceInputs
+from converters.graph.context import GraphContext, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real, text_end
 from converters.graph.positions import sequence_length
+from converters.graph.recurrent import ConvolutionInputs
 from converters.graph.states import CONVOLUTION
 
 

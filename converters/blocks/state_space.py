@@ -2,9 +2,10 @@
 
 from converters.blocks.context import WIDE, Build
 from converters.blocks.module import Place
-from converters.graph.context import ScanInputs, SequenceInputs
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import less_for_padding
+from converters.graph.recurrent import ScanInputs
 from converters.graph.states import RECURRENT
 from converters.spec import StateSpace
 

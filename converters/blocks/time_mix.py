@@ -8,9 +8,10 @@ from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.token_shift import before
-from converters.graph.context import KeyedInputs, SequenceInputs
+from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.padding import real
+from converters.graph.recurrent import KeyedInputs
 from converters.graph.states import RECURRENT
 from converters.spec import TimeMix
 

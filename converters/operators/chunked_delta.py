@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from converters.graph.context import DeltaInputs, GraphContext
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import DeltaInputs
 from converters.operators.chunks import Chunks, corner, cut, decays, loop, lower
 
 CHUNK = 32  # tokens; a power of 2

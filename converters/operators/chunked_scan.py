@@ -6,8 +6,9 @@ it is exp(c_last) S + k^T (v exp(c_last - c)). No exponent is positive, so nothi
 
 from collections.abc import Sequence
 
-from converters.graph.context import GraphContext, ScanInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import ScanInputs
 from converters.operators.chunks import cut, decays, loop, lower
 
 CHUNK = 64  # tokens

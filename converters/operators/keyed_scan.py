@@ -1,7 +1,8 @@
 """Linear attention with a decay for each key channel, by operators of the ONNX standard: a Scan over tokens."""
 
-from converters.graph.context import GraphContext, KeyedInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import KeyedInputs
 from converters.graph.states import BATCH
 
 

@@ -1,15 +1,15 @@
 """Operators of the ONNX standard alone: what any runtime has."""
 
-from converters.graph.context import (
+from converters.graph.context import GraphContext
+from converters.graph.graph import Value
+from converters.graph.recurrent import (
     ConvolutionInputs,
     DeltaInputs,
-    GraphContext,
     KeyedInputs,
     RateInputs,
     ScanInputs,
     SelectiveInputs,
 )
-from converters.graph.graph import Value
 from converters.operators import recurrent_parts as parts
 from converters.operators.chunked_delta import chunked_delta
 from converters.operators.chunked_scan import chunked_scan

@@ -1,15 +1,15 @@
 """ONNX Runtime's own operators of com.microsoft, fused and with a cache in place."""
 
-from converters.graph.context import (
+from converters.graph.context import GraphContext
+from converters.graph.graph import MICROSOFT, Value
+from converters.graph.recurrent import (
     ConvolutionInputs,
     DeltaInputs,
-    GraphContext,
     KeyedInputs,
     RateInputs,
     ScanInputs,
     SelectiveInputs,
 )
-from converters.graph.graph import MICROSOFT, Value
 from converters.operators import recurrent_kernels, recurrent_parts
 from converters.operators.group_query_attention import GroupQueryAttention
 from converters.operators.token_scan import token_scan

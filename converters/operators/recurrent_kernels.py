@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from converters.graph.context import ConvolutionInputs, DeltaInputs, GraphContext, RateInputs, ScanInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import MICROSOFT, Value
+from converters.graph.recurrent import ConvolutionInputs, DeltaInputs, RateInputs, ScanInputs
 
 
 def causal_conv(c: GraphContext, given: ConvolutionInputs, past: Value) -> tuple[Value, Value]:

@@ -1,7 +1,8 @@
 """Parts of recurrent layers by simple operators, where a provider has no kernel for them that is faster."""
 
-from converters.graph.context import ConvolutionInputs, GraphContext, RateInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import ConvolutionInputs, RateInputs
 
 
 def shifted_products(c: GraphContext, given: ConvolutionInputs, past: Value) -> tuple[Value, Value]:

@@ -4,8 +4,9 @@ The state is [batch, size, channels], so that what its body adds and multiplies 
 first it takes 2.5 times as long.
 """
 
-from converters.graph.context import GraphContext, SelectiveInputs
+from converters.graph.context import GraphContext
 from converters.graph.graph import Value
+from converters.graph.recurrent import SelectiveInputs
 from converters.graph.states import BATCH
 
 
