@@ -22,8 +22,7 @@ def gated_delta_net(b: Build, x: Value, module: GatedDeltaNet, place: Place, inp
     with c.graph.scope("delta"):
         mixed, gate, rates = projections(b, x, module, prefix)
         mixed = short_conv(
-            b, b.to_mixing(mixed), f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs,
-            dtype=b.mixing_dtype, silu=True,
+            b, mixed, f"{prefix}.ssm_conv1d", module.channels, module.kernel, place, inputs, silu=True
         )  # fmt: skip
         given = _given(b, mixed, _rates(b, rates, module, prefix, inputs), module)
         sizes = c.operators.gated_shape(c.target, module.heads, module.dim, module.value_dim)
@@ -60,8 +59,7 @@ def _given(b: Build, mixed: Value, rates: tuple[Value, Value], module: GatedDelt
 def unit_keys(b: Build, mixed: Value, heads: int, dim: int, width: int, dtype: str) -> tuple[Value, Value, Value]:
     """q and k, each of `heads` of `dim` channels over its length, and v: `width` channels, all side by side in `mixed`.
 
-    x / sqrt(sum of squares + epsilon) is an RMS norm with its epsilon over the channels, and weights of 1 / sqrt of
-    these.
+    x / sqrt(sum of squares + epsilon) is an RMS norm, its epsilon over the channels, its weights 1 / sqrt of these.
     """
     g, keys = b.c.graph, heads * dim
     both, v = g.multi_op("Split", mixed, g.ints(2 * keys, width), outputs=2, axis=-1)

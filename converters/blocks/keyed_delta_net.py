@@ -22,9 +22,9 @@ def keyed_delta_net(b: Build, x: Value, module: KeyedDeltaNet, place: Place, inp
     with g.scope("delta"):
         parts = [linear(b, x, f"{prefix}.attn_{part}", width, hidden) for part in "qkv"]
         names = [f"{prefix}.ssm_conv1d_{part}" for part in "qkv"]
-        mixed = b.wide(g.op("Concat", *parts, axis=-1))
-        mixed = short_conv(b, mixed, names, 3 * width, module.kernel, place, inputs, dtype=WIDE, silu=True)
-        q, k, v = unit_keys(b, mixed, heads, dim, width, WIDE)
+        mixed = g.op("Concat", *parts, axis=-1)
+        mixed = short_conv(b, mixed, names, 3 * width, module.kernel, place, inputs, silu=True)
+        q, k, v = unit_keys(b, b.mixing_to_wide(mixed), heads, dim, width, WIDE)
         there = real(c, inputs)
         beta = g.op("Sigmoid", b.wide(linear(b, x, f"{prefix}.ssm_beta", heads, hidden)))
         decay = g.op("Mul", _decay(b, x, module, prefix), there)

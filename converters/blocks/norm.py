@@ -38,14 +38,18 @@ def norm_of_each(b: Build, x: Value, name: str, shape: tuple[int, int], order: O
 
 def add_stream_norm(b: Build, residual: Value, x: Value, name: str) -> tuple[Value, Value]:
     """(norm(residual + x), residual + x), in one node where there is one."""
-    return add_norm(b, residual, x, name, b.spec.hidden, b.residual_dtype)
-
-
-def add_norm(b: Build, residual: Value, x: Value, name: str, width: int, dtype: str) -> tuple[Value, Value]:
-    """As `add_stream_norm`, for any width and type."""
     if not b.c.operators.adds_before_norm:
         total = b.c.graph.op("Add", residual, x, name="residual")
-        return norm(b, total, name, width, dtype=dtype), total
+        return stream_norm(b, total, name), total
+    return _add_norm(b, residual, x, name, b.spec.hidden, b.residual_dtype)
+
+
+def norm_of_halves(b: Build, half: Value, name: str, width: int) -> Value:
+    """norm(half + half), where there is one node for that: on GPUs in half the time of a norm alone."""
+    return _add_norm(b, half, half, name, width, b.c.target.dtype)[0]
+
+
+def _add_norm(b: Build, residual: Value, x: Value, name: str, width: int, dtype: str) -> tuple[Value, Value]:
     weight, bias = _parameters(b, name, width, None, dtype)
     kind = b.spec.norm
     return b.c.operators.add_norm(b.c, residual, x, weight, bias, kind.kind, kind.epsilon)

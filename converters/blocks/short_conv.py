@@ -23,17 +23,17 @@ def short_conv(
     place: Place,
     inputs: SequenceInputs,
     *,
-    dtype: str,
     silu: bool = False,
 ) -> Value:
     """x [batch, sequence, channels] -> the same shape: sum over j of weight[:, j] * x[t - (kernel - 1) + j].
 
     Several names: of convolutions as wide as one another, whose channels stand side by side, without biases.
-    The state holds the last kernel - 1 inputs, oldest first, [batch, kernel - 1, channels]; padding is none of them.
-    All are of `dtype`.
+    The result and the state are of `Build.mixing_dtype`. The state holds the last kernel - 1 inputs, oldest first,
+    [batch, kernel - 1, channels]; padding is none of them.
     """
-    c, g = b.c, b.c.graph
+    c, g, dtype = b.c, b.c.graph, b.mixing_dtype
     with g.scope("conv"):
+        x = b.to_mixing(x)
         if not c.operators.attention.pads_behind:
             x = g.op("Mul", x, real(c, inputs))
         parameters = _parameters(b, name, channels, kernel, dtype)

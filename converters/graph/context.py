@@ -161,7 +161,7 @@ class OperatorSet(Protocol):
     def gated_scan(self, c: "GraphContext", given: ScanInputs, past: Value) -> tuple[Value, Value]:
         """A gated scan from a state of `gated_shape`: (result as v, the state behind the step).
 
-        S = exp(decay) S; S += k v^T; result = S^T q. Head h reads q and k of group h // (heads / groups).
+        S = exp(decay) S; S += k v^T; result = scale * S^T q. Head h reads q and k of group h // (heads / groups).
         """
 
     def keyed_scan(self, c: "GraphContext", given: KeyedInputs, past: Value) -> tuple[Value, Value]:

@@ -1,4 +1,4 @@
-"""What recurrent rules read: values of the graph, and their sizes."""
+"""What operators of recurrent layers read."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class ConvolutionInputs:
 
 @dataclass(frozen=True)
 class RateInputs:
-    """What makes the rates of a gated delta rule, float32: alpha, beta [batch, sequence, heads], bias, rate [heads].
+    """What makes a gated delta rule's rates, float32: alpha and beta [batch, sequence, heads], bias and rate [heads].
 
     Where there is no token, alpha and beta are so far below zero that nothing is left of them.
     """
@@ -79,6 +79,7 @@ class ScanInputs:
     """What a gated scan reads, float32: q, k [batch, sequence, groups * dim], v [.., heads * value_dim].
 
     decay, the logarithm of what stays of the state: [batch, sequence, heads]; it and v are 0 where there is no token.
+    `scale` is that of the result.
     """
 
     q: Value
@@ -89,6 +90,7 @@ class ScanInputs:
     groups: int
     dim: int
     value_dim: int
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class OrtOperators:
         if _kernels(c):
             return kernels.gated_scan(c, given, past)
         values = (given.q, given.k, given.v, past, given.decay)
-        return _linear_attention(c, *values, queries=given.groups, heads=given.heads)
+        return _linear_attention(c, *values, queries=given.groups, heads=given.heads, scale=given.scale)
 
     def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""

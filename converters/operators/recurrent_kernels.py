@@ -27,7 +27,8 @@ def delta_rates(c: GraphContext, given: RateInputs) -> tuple[Value, Value]:
 def softplus(c: GraphContext, x: Value, bias: Value) -> Value:
     """LinearAttentionGate with rates of 1."""
     assert bias.shape is not None
-    ones = c.graph.constant(f"rates_{bias.shape[0]}", np.ones(int(bias.shape[0]), np.float32))
+    heads = int(bias.shape[0])
+    ones = c.graph.constant(f"rates_{heads}", np.ones(heads, np.float32))
     return c.graph.op("LinearAttentionGate", x, bias, ones, domain=MICROSOFT)
 
 
@@ -43,7 +44,7 @@ def gated_delta(c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value
 
 def gated_scan(c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
     """GatedDeltaNet without the delta."""
-    return _gated_delta_net(c, _by_heads(given), given.decay, None, past, rule="gated", scale=1.0)
+    return _gated_delta_net(c, _by_heads(given), given.decay, None, past, rule="gated", scale=given.scale)
 
 
 def _by_heads(given: DeltaInputs | ScanInputs) -> tuple[tuple[Value, int, int], ...]:
