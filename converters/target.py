@@ -32,6 +32,7 @@ class Target:
     norms_heads: bool  # GroupQueryAttention norms q and k itself
     scans_tokens: bool  # Scan over tokens is no slower than LinearAttention; on GPUs each step waits for the host
     gathers_experts: bool  # a token's experts without control flow, where splitting rows by them waits for the host
+    recurrent_kernels: bool  # ONNX Runtime's kernels for whole parts of recurrent layers beat what is built of others
     checks_indices: bool  # Gather with an index that is out of range is an error, not a zero
     context_cap: int  # default limit of the context: tables and cache are allocated for it
     oldest_runtime: str  # ONNX Runtime that computes such graphs right: scripts/oldest_runtime.py finds it
@@ -69,6 +70,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         scans_tokens=True,
         gathers_experts=False,
+        recurrent_kernels=False,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.23.1",
@@ -95,6 +97,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=False,
         scans_tokens=True,
         gathers_experts=False,
+        recurrent_kernels=False,
         checks_indices=True,
         context_cap=8192,
         oldest_runtime="1.24.1",
@@ -118,6 +121,7 @@ TARGETS: dict[str, Target] = {
         norms_heads=True,
         scans_tokens=False,
         gathers_experts=True,
+        recurrent_kernels=True,
         checks_indices=False,
         context_cap=8192,
         oldest_runtime="1.31.1",

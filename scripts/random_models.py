@@ -3,7 +3,7 @@
 
 usage: python scripts/random_models.py SHAPE MIX OUT.gguf
 
-shapes: llama-1.5b, llama-8b, qwen35-2b; mixes: q4_k_m, q4_0, q8_0
+shapes: llama-1.5b, llama-8b, qwen35-2b, mamba2-1.4b; mixes: q4_k_m, q4_0, q8_0
 
 The same random blocks serve all layers, so a file takes seconds. Its tokenizer is made up; its logits mean nothing.
 """
@@ -34,6 +34,11 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         "rope.dimension_count": 64, "rope.dimension_sections": [11, 11, 10, 0], "full_attention_interval": 4,
         "ssm.conv_kernel": 4, "ssm.inner_size": 2048, "ssm.state_size": 128, "ssm.time_step_rank": 16,
         "ssm.group_count": 16, "vocab_size": 248320,
+    }),
+    "mamba2-1.4b": ("mamba2", {  # state-spaces/mamba2-1.3b with a head of its own
+        "embedding_length": 2048, "feed_forward_length": 0, "block_count": 48, "attention.head_count": 0,
+        "ssm.conv_kernel": 4, "ssm.inner_size": 4096, "ssm.state_size": 128, "ssm.time_step_rank": 64,
+        "ssm.group_count": 1, "vocab_size": 50288,
     }),
 }  # fmt: skip
 Tensor = tuple[str, str, tuple[int, ...]]  # name, "most", "better" or "float", shape
@@ -78,13 +83,28 @@ def qwen35_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
     yield from feed_forward(hidden, p["feed_forward_length"], good)
 
 
+def mamba2_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
+    hidden, inner, heads = p["embedding_length"], p["ssm.inner_size"], p["ssm.time_step_rank"]
+    channels = inner + 2 * p["ssm.group_count"] * p["ssm.state_size"]
+    yield "attn_norm", "float", (hidden,)
+    yield "ssm_in", "most", (inner + channels + heads, hidden)
+    yield "ssm_conv1d", "float", (channels, p["ssm.conv_kernel"])
+    yield "ssm_conv1d.bias", "float", (channels,)
+    yield "ssm_dt.bias", "float", (heads,)
+    yield "ssm_a", "float", (heads, 1)
+    yield "ssm_d", "float", (heads, 1)
+    yield "ssm_norm", "float", (p["ssm.group_count"], inner // p["ssm.group_count"])
+    yield "ssm_out", "most", (hidden, inner)
+
+
 def feed_forward(hidden: int, width: int, good: str) -> Iterator[Tensor]:
     yield "ffn_gate", "most", (width, hidden)
     yield "ffn_up", "most", (width, hidden)
     yield "ffn_down", good, (hidden, width)
 
 
-LAYERS = {"llama": llama_layer, "qwen35": qwen35_layer}
+BARE = ("ssm_conv1d.bias", "ssm_dt.bias", "ssm_a", "ssm_d")  # names without the ending of weights
+LAYERS = {"llama": llama_layer, "qwen35": qwen35_layer, "mamba2": mamba2_layer}
 
 
 def tensors(arch: str, p: dict[str, Any]) -> Iterator[Tensor]:
@@ -96,7 +116,7 @@ def tensors(arch: str, p: dict[str, Any]) -> Iterator[Tensor]:
     for layer in range(count):
         good = "better" if layer < count // 8 or layer >= 7 * count // 8 or layer % 3 == 2 else "most"
         for name, role, shape in LAYERS[arch](p, layer, good):
-            tail = "" if name in ("ssm_dt.bias", "ssm_a") else ".weight"
+            tail = "" if name in BARE else ".weight"
             yield f"blk.{layer}.{name}{tail}", role, shape
 
 

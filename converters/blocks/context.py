@@ -36,11 +36,32 @@ class Build:
         """From the residual stream's type to the activation type."""
         return x if self.residual_dtype == self.c.target.dtype else self.c.graph.cast(x, self.c.target.dtype)
 
-    def fixed_state(self, layer: int, part: str, *sizes: int) -> State:
-        """Declare a state of a fixed size, float32 [batch, *sizes]."""
+    def fixed_state(self, layer: int, part: str, *sizes: int, dtype: str = WIDE) -> State:
+        """Declare a state of a fixed size, [batch, *sizes]."""
         shape: dict[str, tuple[int | str, ...]] = {part: (BATCH, *sizes)}
-        (state,) = self.c.add_states(layer, shape, in_place=self.c.operators.states_in_place, dtype=WIDE)
+        (state,) = self.c.add_states(layer, shape, in_place=self.c.operators.states_in_place, dtype=dtype)
         return state
+
+    @property
+    def mixing_dtype(self) -> str:
+        """Type of what convolutions and delta rules read: kernels sum in float32 whatever it is.
+
+        Not bfloat16, which numpy has not: sessions copy the state of a convolution.
+        """
+        narrow = self.c.target.recurrent_kernels and self.c.target.dtype != "bfloat16"
+        return self.c.target.dtype if narrow else WIDE
+
+    def to_mixing(self, x: Value) -> Value:
+        """From the activation type to that of convolutions and delta rules."""
+        return x if self.mixing_dtype == self.c.target.dtype else self.wide(x)
+
+    def from_mixing(self, x: Value) -> Value:
+        """From the type of convolutions and delta rules to the activation type."""
+        return x if self.mixing_dtype == self.c.target.dtype else self.narrow(x)
+
+    def mixing_to_wide(self, x: Value) -> Value:
+        """From the type of convolutions and delta rules to that of recurrent states."""
+        return x if self.mixing_dtype == WIDE else self.wide(x)
 
     def wide(self, x: Value) -> Value:
         """From the activation type to that of recurrent states."""

@@ -17,4 +17,4 @@ def gated_short_conv(b: Build, x: Value, module: GatedShortConv, place: Place, i
         parts = linear(b, x, f"{prefix}.in_proj", 3 * hidden, hidden)
         before, after, mixed = g.multi_op("Split", parts, g.ints(hidden, hidden, hidden), outputs=3, axis=-1)
         y = short_conv(b, g.op("Mul", before, mixed), f"{prefix}.conv", hidden, module.kernel, place, inputs)
-        return linear(b, g.op("Mul", after, y), f"{prefix}.out_proj", hidden, hidden)
+        return linear(b, g.op("Mul", after, b.from_mixing(y)), f"{prefix}.out_proj", hidden, hidden)

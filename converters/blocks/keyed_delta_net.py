@@ -1,7 +1,7 @@
 """Kimi Delta Attention: convolutions, normed keys and queries, a delta rule that fades channels, a gated norm."""
 
 from converters.blocks.context import WIDE, Build
-from converters.blocks.gated_delta_net import unit_heads
+from converters.blocks.gated_delta_net import unit_keys
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
 from converters.blocks.norm import norm
@@ -22,15 +22,15 @@ def keyed_delta_net(b: Build, x: Value, module: KeyedDeltaNet, place: Place, inp
     with g.scope("delta"):
         parts = [linear(b, x, f"{prefix}.attn_{part}", width, hidden) for part in "qkv"]
         names = [f"{prefix}.ssm_conv1d_{part}" for part in "qkv"]
-        mixed = short_conv(b, g.op("Concat", *parts, axis=-1), names, 3 * width, module.kernel, place, inputs)
-        mixed = b.wide(c.operators.silu(c, mixed))
-        q, k, v = g.multi_op("Split", mixed, g.ints(width, width, width), outputs=3, axis=-1)
-        q, k = (g.op("Reshape", unit_heads(b, part, heads, dim), g.ints(0, 0, width)) for part in (q, k))
-        q = g.op("Mul", q, c.number("delta_scale", dim**-0.5, WIDE))
+        mixed = g.op("Concat", *parts, axis=-1)
+        mixed = short_conv(b, mixed, names, 3 * width, module.kernel, place, inputs, silu=True)
+        q, k, v = unit_keys(b, b.mixing_to_wide(mixed), heads, dim, width, WIDE)
         there = real(c, inputs)
         beta = g.op("Sigmoid", b.wide(linear(b, x, f"{prefix}.ssm_beta", heads, hidden)))
         decay = g.op("Mul", _decay(b, x, module, prefix), there)
-        given = DeltaInputs(q, k, v, decay, g.op("Mul", beta, there), heads, dim, dim, keyed=True)
+        given = DeltaInputs(
+            q, k, v, decay, g.op("Mul", beta, there), heads, heads, dim, dim, scale=dim**-0.5, keyed=True
+        )  # fmt: skip
         state = b.fixed_state(place.layer, RECURRENT, heads, dim, dim)
         y, present = c.operators.gated_delta(c, given, c.past(state))
         c.keep(state, present)

@@ -20,7 +20,8 @@ def mamba(b: Build, x: Value, module: Mamba, place: Place, inputs: SequenceInput
     with g.scope("space"):
         both = linear(b, x, f"{prefix}.ssm_in", 2 * inner, hidden)
         x, gate = g.multi_op("Split", both, g.ints(inner, inner), outputs=2, axis=-1)
-        x = c.operators.silu(c, short_conv(b, x, f"{prefix}.ssm_conv1d", inner, module.kernel, place, inputs))
+        x = short_conv(b, x, f"{prefix}.ssm_conv1d", inner, module.kernel, place, inputs, silu=True)
+        x = b.from_mixing(x)
         y = g.op("Mul", b.narrow(_scan(b, x, module, place, inputs)), c.operators.silu(c, gate))
         return linear(b, y, f"{prefix}.ssm_out", hidden, inner)
 

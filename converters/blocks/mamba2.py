@@ -3,7 +3,7 @@
 from converters.blocks.context import WIDE, Build
 from converters.blocks.linear import linear
 from converters.blocks.module import Place, emits
-from converters.blocks.norm import norm, norm_of_each
+from converters.blocks.norm import norm, norm_of_each, norm_of_halves
 from converters.blocks.short_conv import short_conv
 from converters.blocks.state_space import scan, steps
 from converters.graph.context import SequenceInputs
@@ -19,13 +19,15 @@ def mamba2(b: Build, x: Value, module: Mamba2, place: Place, inputs: SequenceInp
     with g.scope("space"):
         made = linear(b, x, f"{prefix}.ssm_in", width + channels + heads, hidden)
         gate, mixed, raw = g.multi_op("Split", made, g.ints(width, channels, heads), outputs=3, axis=-1)
-        bias = b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE)
-        step = steps(b, g.op("Add", b.wide(raw), bias), inputs)
-        mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", channels, module.kernel, place, inputs)
-        mixed = b.wide(c.operators.silu(c, mixed))
-        x, k, q = g.multi_op("Split", mixed, g.ints(width, keys, keys), outputs=3, axis=-1)
-        y = g.op("Mul", b.narrow(scan(b, x, k, q, step, module, place)), c.operators.silu(c, gate))
-        if module.normed:
+        step = steps(b, raw, b.weights.vector(f"{prefix}.ssm_dt.bias", (heads,), dtype=WIDE), inputs)
+        mixed = short_conv(b, mixed, f"{prefix}.ssm_conv1d", channels, module.kernel, place, inputs, silu=True)
+        x, k, q = g.multi_op("Split", b.mixing_to_wide(mixed), g.ints(width, keys, keys), outputs=3, axis=-1)
+        halves = c.target.recurrent_kernels and module.normed and module.groups == 1
+        y = b.narrow(scan(b, x, k, q, step, module, place, scale=0.5 if halves else 1.0))
+        y = g.op("Mul", y, c.operators.silu(c, gate))
+        if halves:
+            y = norm_of_halves(b, y, f"{prefix}.ssm_norm", width)
+        elif module.normed:
             y = _norm(b, y, module, f"{prefix}.ssm_norm")
         return linear(b, y, f"{prefix}.ssm_out", hidden, width)
 

@@ -41,7 +41,16 @@ def add_stream_norm(b: Build, residual: Value, x: Value, name: str) -> tuple[Val
     if not b.c.operators.adds_before_norm:
         total = b.c.graph.op("Add", residual, x, name="residual")
         return stream_norm(b, total, name), total
-    weight, bias = _parameters(b, name, b.spec.hidden, None, b.residual_dtype)
+    return _add_norm(b, residual, x, name, b.spec.hidden, b.residual_dtype)
+
+
+def norm_of_halves(b: Build, half: Value, name: str, width: int) -> Value:
+    """norm(half + half), where there is one node for that: on GPUs in half the time of a norm alone."""
+    return _add_norm(b, half, half, name, width, b.c.target.dtype)[0]
+
+
+def _add_norm(b: Build, residual: Value, x: Value, name: str, width: int, dtype: str) -> tuple[Value, Value]:
+    weight, bias = _parameters(b, name, width, None, dtype)
     kind = b.spec.norm
     y, total = b.c.operators.add_norm(b.c, residual, x, weight, bias, kind.kind, kind.epsilon)
     return (_shifted(b, y, bias) if kind.kind == "rms" else y), total

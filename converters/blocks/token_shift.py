@@ -33,7 +33,7 @@ def before(b: Build, x: Value, place: Place, inputs: SequenceInputs, *, row: int
     x = g.op("Mul", b.wide(x), real(c, inputs))
     past = found.past if rows == 1 else g.op("Slice", found.past, g.ints(row), g.ints(row + 1), g.ints(1))
     seen = g.op("Concat", past, x, axis=1)
-    found.made.append(last_tokens(c, seen, 1, inputs))
+    found.made.append(last_tokens(c, seen, 1, b.spec.hidden, inputs))
     if len(found.made) == rows:
         c.keep(found.state, found.made[0] if rows == 1 else g.op("Concat", *found.made, axis=1))
     return b.narrow(g.op("Slice", seen, g.ints(0), sequence_length(c, inputs), g.ints(1)))

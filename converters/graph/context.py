@@ -7,7 +7,15 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from converters.graph.graph import Graph, Value
-from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
+from converters.graph.recurrent import (
+    ConvolutionInputs,
+    DeltaInputs,
+    KeyedInputs,
+    RateInputs,
+    ReplaceInputs,
+    ScanInputs,
+    SelectiveInputs,
+)
 from converters.graph.states import State
 from converters.target import Target
 
@@ -85,6 +93,10 @@ class AttentionOperator(Protocol):
     def real(self, c: "GraphContext", inputs: SequenceInputs) -> Value:
         """Which of the step's tokens are no padding, bool [batch, sequence]."""
 
+    @property
+    def pads_behind(self) -> bool:
+        """Whether padding can only stand behind a text."""
+
     def guard(self, c: "GraphContext", y: Value, inputs: SequenceInputs) -> Value:
         """y, the first block's result [batch, sequence, hidden], spoilt where padding stands as it must not."""
 
@@ -126,10 +138,27 @@ class OperatorSet(Protocol):
     def states_in_place(self) -> bool:
         """Whether a recurrent state's input and output may be one buffer."""
 
-    def gated_delta(self, c: "GraphContext", given: DeltaInputs, past: Value) -> tuple[Value, Value]:
-        """The gated delta rule from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
+    def convolve(self, c: "GraphContext", given: ConvolutionInputs, past: Value) -> tuple[Value, Value]:
+        """A convolution behind `past` [batch, kernel - 1, channels]: (result as x, past and x side by side).
 
-        S = exp(decay) S; S += k (beta (v - S^T k))^T; result = S^T q.
+        result[t] = sum over j of weight[:, j] * x[t - (kernel - 1) + j]. What reads the second result runs after
+        everything that reads `past`; behind past and x it may have more.
+        """
+
+    def delta_rates(self, c: "GraphContext", given: RateInputs) -> tuple[Value, Value]:
+        """(rate * softplus(alpha + bias), sigmoid(beta))."""
+
+    def softplus(self, c: "GraphContext", x: Value, bias: Value) -> Value:
+        """softplus(x + bias), x [batch, sequence, heads], bias [heads], float32."""
+
+    def gated_shape(self, target: Target, heads: int, dim: int, value_dim: int) -> tuple[int, ...]:
+        """Of the state of a gated delta rule or scan, behind the batch: [heads, dim, value_dim], or turned."""
+
+    def gated_delta(self, c: "GraphContext", given: DeltaInputs, past: Value) -> tuple[Value, Value]:
+        """The gated delta rule from a state of `gated_shape`: (result as v, the state behind the step).
+
+        S = exp(decay) S; S += k (beta (v - S^T k))^T; result = scale * S^T q. Head h reads q and k of group
+        h // (heads / groups). `keyed`, a state is [batch, heads, dim, value_dim].
         """
 
     def replacing_delta(self, c: "GraphContext", given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
@@ -139,9 +168,9 @@ class OperatorSet(Protocol):
         """
 
     def gated_scan(self, c: "GraphContext", given: ScanInputs, past: Value) -> tuple[Value, Value]:
-        """A gated scan from a state [batch, heads, dim, value_dim]: (result as v, the state behind the step).
+        """A gated scan from a state of `gated_shape`: (result as v, the state behind the step).
 
-        S = exp(decay) S; S += k v^T; result = S^T q. Head h reads q and k of group h // (heads / groups).
+        S = exp(decay) S; S += k v^T; result = scale * S^T q. Head h reads q and k of group h // (heads / groups).
         """
 
     def keyed_scan(self, c: "GraphContext", given: KeyedInputs, past: Value) -> tuple[Value, Value]:
@@ -166,6 +195,9 @@ class OperatorSet(Protocol):
         self, c: "GraphContext", residual: Value, x: Value, weight: Value, bias: Value | None, kind: str, epsilon: float
     ) -> tuple[Value, Value]:
         """(norm(residual + x), residual + x)."""
+
+    def norm_and_gate(self, c: "GraphContext", x: Value, weight: Value, gate: Value, epsilon: float) -> Value:
+        """rms_norm(each head of x) * silu(gate); x and gate [batch, sequence, heads * channels], weight [channels]."""
 
     def silu(self, c: "GraphContext", x: Value) -> Value:
         """x * sigmoid(x)."""

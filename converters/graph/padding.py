@@ -16,6 +16,18 @@ def real(c: GraphContext, inputs: SequenceInputs) -> Value:
     return c.shared("real", make)
 
 
+def less_for_padding(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """0 for each token, -10000 for padding, of which neither softplus nor sigmoid leaves anything: as `real`."""
+    g = c.graph
+
+    def make() -> Value:
+        with g.scope("padding"):
+            least = c.number("least", 1e4, "float32")
+            return g.op("Mul", g.op("Sub", real(c, inputs), c.number("one", 1, "float32")), least)
+
+    return c.shared("less for padding", make)
+
+
 def text_end(c: GraphContext, inputs: SequenceInputs) -> Value:
     """How many of the step's columns reach to its last token: int64 [batch]; 0 where all are padding."""
     g = c.graph

@@ -1,4 +1,4 @@
-"""What recurrent rules read: values of the graph, and their sizes."""
+"""What operators of recurrent layers read."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,40 @@ from converters.graph.graph import Value
 
 
 @dataclass(frozen=True)
-class DeltaInputs:
-    """What a gated delta rule reads, float32: q, k [batch, sequence, heads * dim], v [.., heads * value_dim].
+class ConvolutionInputs:
+    """What a convolution over the last `kernel` tokens reads: x [batch, sequence, channels], and its length, int64 [1].
 
-    decay, the logarithm of what stays of the state, and beta, the share of the error that is learned: [batch, sequence,
-    heads]; both 0 where there is no token. `keyed`: each key channel has a decay, as q.
+    weight [channels, kernel] and bias [channels], in the type of x. `silu` is what follows.
+    """
+
+    x: Value
+    weight: Value
+    bias: Value | None
+    length: Value
+    kernel: int
+    silu: bool
+
+
+@dataclass(frozen=True)
+class RateInputs:
+    """What makes a gated delta rule's rates, float32: alpha and beta [batch, sequence, heads], bias and rate [heads].
+
+    Where there is no token, alpha and beta are so far below zero that nothing is left of them.
+    """
+
+    alpha: Value
+    beta: Value
+    bias: Value
+    rate: Value
+
+
+@dataclass(frozen=True)
+class DeltaInputs:
+    """What a gated delta rule reads: q, k [batch, sequence, groups * dim], v [.., heads * value_dim], in one type.
+
+    decay, the logarithm of what stays of the state, and beta, the share of the error that is learned: float32 [batch,
+    sequence, heads]; both 0 where there is no token. `scale` is that of the result. `keyed`: each key channel has a
+    decay, as q; there are as many groups as heads, and all is float32.
     """
 
     q: Value
@@ -19,8 +48,10 @@ class DeltaInputs:
     decay: Value
     beta: Value
     heads: int
+    groups: int
     dim: int
     value_dim: int
+    scale: float = 1.0
     keyed: bool = False
 
 
@@ -48,6 +79,7 @@ class ScanInputs:
     """What a gated scan reads, float32: q, k [batch, sequence, groups * dim], v [.., heads * value_dim].
 
     decay, the logarithm of what stays of the state: [batch, sequence, heads]; it and v are 0 where there is no token.
+    `scale` is that of the result.
     """
 
     q: Value
@@ -58,6 +90,7 @@ class ScanInputs:
     groups: int
     dim: int
     value_dim: int
+    scale: float = 1.0
 
 
 @dataclass(frozen=True)

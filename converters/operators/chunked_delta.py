@@ -28,7 +28,7 @@ class _Masks:
 
 
 def chunked_delta(c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
-    """See `OperatorSet.gated_delta`."""
+    """See `OperatorSet.gated_delta`; of `delta_by_heads`."""
     heads, dim, value_dim = given.heads, given.dim, given.value_dim
     with c.graph.scope("chunks"):
         chunks = cut(c, given.q, CHUNK)

@@ -20,7 +20,10 @@ def chunked_scan(c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value
     with c.graph.scope("chunks"):
         chunks = cut(c, given.q, CHUNK)
         mask = lower(c, chunks)
-        parts = [(given.q, groups, dim), (given.k, groups, dim), (given.v, heads, value_dim), (given.decay, heads, 1)]
+        q = given.q
+        if given.scale != 1:
+            q = c.graph.op("Mul", q, c.number("scale", given.scale, "float32"))
+        parts = [(q, groups, dim), (given.k, groups, dim), (given.v, heads, value_dim), (given.decay, heads, 1)]
         shape = (heads, dim, value_dim)
         return loop(c, chunks, parts, past, shape, lambda part, state: _chunk(c, given, part, state, mask))
 

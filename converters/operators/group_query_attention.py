@@ -27,6 +27,8 @@ class GroupQueryAttention:
     two more channels.
     """
 
+    pads_behind = True  # see `real` and `guard`
+
     def rotates(self, rope_dim: int) -> bool:
         """Whether the operator turns so many channels itself."""
         return rope_dim % ROPE_STEP == 0

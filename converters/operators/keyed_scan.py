@@ -31,7 +31,7 @@ def keyed_scan(c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value,
 
 
 def keyed_delta(c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
-    """See `OperatorSet.gated_delta`."""
+    """See `OperatorSet.gated_delta`; of `delta_by_heads`."""
     g, heads, dim, value_dim = c.graph, given.heads, given.dim, given.value_dim
     row, column = _row(heads, dim), _column(heads, dim)
 

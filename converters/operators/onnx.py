@@ -2,7 +2,16 @@
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
+from converters.graph.recurrent import (
+    ConvolutionInputs,
+    DeltaInputs,
+    KeyedInputs,
+    RateInputs,
+    ReplaceInputs,
+    ScanInputs,
+    SelectiveInputs,
+)
+from converters.operators import recurrent_parts as parts
 from converters.operators.chunked_delta import chunked_delta
 from converters.operators.chunked_scan import chunked_scan
 from converters.operators.keyed_scan import keyed_delta, keyed_scan, replacing_scan
@@ -19,9 +28,25 @@ class OnnxOperators:
     attention = OnnxAttention()
     states_in_place = False
 
+    def convolve(self, c: GraphContext, given: ConvolutionInputs, past: Value) -> tuple[Value, Value]:
+        """Products and sums."""
+        return parts.shifted_products(c, given, past)
+
+    def delta_rates(self, c: GraphContext, given: RateInputs) -> tuple[Value, Value]:
+        """Softplus and Sigmoid."""
+        return parts.delta_rates(c, given)
+
+    def softplus(self, c: GraphContext, x: Value, bias: Value) -> Value:
+        """Add and Softplus."""
+        return parts.softplus(c, x, bias)
+
+    def gated_shape(self, target: Target, heads: int, dim: int, value_dim: int) -> tuple[int, ...]:
+        """Keys before values."""
+        return heads, dim, value_dim
+
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
         """A Loop over chunks; a Scan over tokens where keys have decays."""
-        return keyed_delta(c, given, past) if given.keyed else chunked_delta(c, given, past)
+        return (keyed_delta if given.keyed else chunked_delta)(c, parts.delta_by_heads(c, given), past)
 
     def replacing_delta(self, c: GraphContext, given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
         """A Scan over tokens."""
@@ -52,6 +77,10 @@ class OnnxOperators:
     ) -> tuple[Value, Value]:
         """Not there."""
         raise NotImplementedError
+
+    def norm_and_gate(self, c: GraphContext, x: Value, weight: Value, gate: Value, epsilon: float) -> Value:
+        """RMSNormalization, Sigmoid and products."""
+        return parts.norm_and_gate(c, x, weight, gate, epsilon)
 
     def silu(self, c: GraphContext, x: Value) -> Value:
         """Sigmoid and Mul."""

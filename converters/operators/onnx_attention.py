@@ -16,6 +16,8 @@ LAST = 2**31 - 1  # the end of an axis
 class OnnxAttention:
     """Attention of opset 23: heads of any size, q, k and v in three values that are turned already."""
 
+    pads_behind = False
+
     def rotates(self, rope_dim: int) -> bool:
         """Never."""
         return False

@@ -2,7 +2,17 @@
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import MICROSOFT, Value
-from converters.graph.recurrent import DeltaInputs, KeyedInputs, ReplaceInputs, ScanInputs, SelectiveInputs
+from converters.graph.recurrent import (
+    ConvolutionInputs,
+    DeltaInputs,
+    KeyedInputs,
+    RateInputs,
+    ReplaceInputs,
+    ScanInputs,
+    SelectiveInputs,
+)
+from converters.operators import recurrent_kernels as kernels
+from converters.operators import recurrent_parts as parts
 from converters.operators.group_query_attention import GroupQueryAttention
 from converters.operators.token_scan import token_scan
 from converters.operators.two_steps import second_steps, two_steps
@@ -17,10 +27,30 @@ class OrtOperators:
     attention = GroupQueryAttention()
     states_in_place = True
 
+    def convolve(self, c: GraphContext, given: ConvolutionInputs, past: Value) -> tuple[Value, Value]:
+        """CausalConvWithState, or products and sums."""
+        return (kernels.causal_conv if _kernels(c) else parts.shifted_products)(c, given, past)
+
+    def delta_rates(self, c: GraphContext, given: RateInputs) -> tuple[Value, Value]:
+        """LinearAttentionGate, or Softplus and Sigmoid."""
+        return (kernels.delta_rates if _kernels(c) else parts.delta_rates)(c, given)
+
+    def softplus(self, c: GraphContext, x: Value, bias: Value) -> Value:
+        """LinearAttentionGate, or Add and Softplus."""
+        return (kernels.softplus if _kernels(c) else parts.softplus)(c, x, bias)
+
+    def gated_shape(self, target: Target, heads: int, dim: int, value_dim: int) -> tuple[int, ...]:
+        """GatedDeltaNet has values before keys."""
+        return (heads, value_dim, dim) if target.recurrent_kernels else (heads, dim, value_dim)
+
     def gated_delta(self, c: GraphContext, given: DeltaInputs, past: Value) -> tuple[Value, Value]:
-        """LinearAttention."""
-        values = (given.q, given.k, given.v, past, given.decay, given.beta)
-        return _linear_attention(c, *values, queries=given.heads, heads=given.heads, rule="gated_delta")
+        """GatedDeltaNet, or LinearAttention, also where keys have decays."""
+        if _kernels(c) and not given.keyed:
+            return kernels.gated_delta(c, given, past)
+        values, rule = (given.q, given.k, given.v, past, given.decay, given.beta), "gated_delta"
+        return _linear_attention(
+            c, *values, queries=given.groups, heads=given.heads, rule=rule, scale=given.scale
+        )  # fmt: skip
 
     def replacing_delta(self, c: GraphContext, given: ReplaceInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention with two steps for each token."""
@@ -30,9 +60,11 @@ class OrtOperators:
         return second_steps(c, y, given.heads * given.dim), present
 
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
-        """LinearAttention."""
+        """GatedDeltaNet, or LinearAttention."""
+        if _kernels(c):
+            return kernels.gated_scan(c, given, past)
         values = (given.q, given.k, given.v, past, given.decay)
-        return _linear_attention(c, *values, queries=given.groups, heads=given.heads)
+        return _linear_attention(c, *values, queries=given.groups, heads=given.heads, scale=given.scale)
 
     def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
@@ -72,6 +104,10 @@ class OrtOperators:
         outputs[1].name = outputs[2].name = ""  # mean and inverse deviation are not wanted
         return outputs[0], outputs[3]
 
+    def norm_and_gate(self, c: GraphContext, x: Value, weight: Value, gate: Value, epsilon: float) -> Value:
+        """GatedRMSNorm, or a norm and a product."""
+        return (kernels.norm_and_gate if _kernels(c) else parts.norm_and_gate)(c, x, weight, gate, epsilon)
+
     def silu(self, c: GraphContext, x: Value) -> Value:
         """QuickGelu, which is x * sigmoid(alpha x)."""
         return c.graph.op("QuickGelu", x, domain=MICROSOFT, alpha=1.0)
@@ -94,13 +130,17 @@ class OrtOperators:
         )  # fmt: skip
 
 
+def _kernels(c: GraphContext) -> bool:
+    return c.target.recurrent_kernels
+
+
 def _linear_attention(
-    c: GraphContext, *values: Value, queries: int, heads: int, rule: str = "gated"
+    c: GraphContext, *values: Value, queries: int, heads: int, rule: str = "gated", scale: float = 1.0
 ) -> tuple[Value, Value]:
     """The result and the next state. Without a scale, the operator would divide results by a square root."""
     c.needs_runtime("1.25.1")
     y, present = c.graph.multi_op(
         "LinearAttention", *values, domain=MICROSOFT, outputs=2, q_num_heads=queries, kv_num_heads=heads,
-        update_rule=rule, scale=1.0,
+        update_rule=rule, scale=scale,
     )  # fmt: skip
     return y, present

@@ -34,7 +34,7 @@ def two_steps(c: GraphContext, given: ReplaceInputs) -> DeltaInputs:
         for pair in ((nothing, given.q), (key, k), (nothing, v), (first, second))
     )
     beta = _in_turn(c, g.op("Mul", given.real, ones), given.heads)
-    return DeltaInputs(q, k, v, decay, beta, given.heads, given.dim, given.dim, keyed=True)
+    return DeltaInputs(q, k, v, decay, beta, given.heads, given.heads, given.dim, given.dim, keyed=True)
 
 
 def second_steps(c: GraphContext, y: Value, width: int) -> Value:

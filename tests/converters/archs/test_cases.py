@@ -23,6 +23,10 @@ require_llama()
 CASES = all_cases()
 ON_GPUS_MISSING = {"Sinh", "Cosh", "Atan", "Acos", "Asin", "Tan"}  # without a CUDA kernel
 MXFP4 = ["gpt-oss"]  # whose files have experts of that type
+OTHER_PARTS = {  # of matrices that stand in one
+    "ssm_gate_rates": ("attn_gate", "ssm_alpha", "ssm_beta", "ssm_ba"),
+    "ssm_rates": ("ssm_alpha", "ssm_beta"),
+}
 FIRST = {case.arch: case for case in reversed(CASES.values())}  # an architecture's first case
 
 
@@ -62,18 +66,19 @@ def test_quantized_weights_are_the_dequantized_ones(tmp_path: Path, arch: str, k
         rows = {name[:-6]: _unfolded(kept, name[:-6]) for name in kept if name.endswith(".codes")}
         assert rows
         for name, values in rows.items():
-            parts = [name] if name in dense else [n for n in dense if _is_part(n, name)]
+            parts = [name] if name in dense else [part for part in _parts(name) if part in dense]
             assert parts, name
             whole = np.concatenate([_computed(dense, part) for part in parts])
             np.testing.assert_array_equal(values.view(np.uint32), whole.view(np.uint32), err_msg=name)
 
 
-def _is_part(tensor: str, stacked: str) -> bool:
-    """blk.0.attn_qk and blk.0.attn_qkv stand for attn_q, attn_k and attn_v; an expert's gate and up are in gate_up."""
+def _parts(stacked: str) -> list[str]:
+    """What blk.0.attn_qkv and others may stand for, in this order; also an expert's gate and up, and OTHER_PARTS."""
     if "_gate_up_" in stacked:
-        return any(tensor == re.sub(r"_gate_up_(\w+)", rf"_{part}_\1.weight", stacked) for part in ("gate", "up"))
-    stem, letters = stacked.rsplit("_", 1)
-    return any(tensor == f"{stem}_{letter}.weight" for letter in letters)
+        return [re.sub(r"_gate_up_(\w+)", rf"_{part}_\1.weight", stacked) for part in ("gate", "up")]
+    block, name = stacked.rsplit(".", 1)
+    stem, letters = name.rsplit("_", 1)
+    return [f"{block}.{part}.weight" for part in OTHER_PARTS.get(name) or [f"{stem}_{letter}" for letter in letters]]
 
 
 def _computed(initializers: dict, name: str) -> np.ndarray:  # type: ignore[type-arg]

@@ -1,5 +1,6 @@
 """Batches of texts of unequal length: each row gets what its text gets alone, wherever the padding stands."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,20 @@ def test_what_the_cache_cannot_have_is_an_error(tmp_path: Path, kind: str) -> No
     mask[0, 0] = 0
     with stopped:
         session.session.run(names, {"input_ids": ids[:, :1], "attention_mask": mask, **past})
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["qwen35: usual", "qwen3next: usual", "kimi-linear: usual", "mamba2: usual", "falcon-h1: usual", "lfm2: usual"],
+)
+def test_rows_are_the_texts_alone_on_gpus(tmp_path: Path, kind: str) -> None:
+    """Their graph on the CPU, but for norms inside of attention: against itself without padding.
+
+    In float32, where no token is so near to another expert that the order of a sum decides.
+    """
+    session, texts = ragged(tmp_path, kind, replace(choose_target("cuda"), norms_heads=False, dtype="float32"))
+    for text, found in zip(texts, batch_logits(session, texts, "right"), strict=True):
+        np.testing.assert_allclose(found, session.logits(text), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("kind", ["llama: all biases", "mamba2: usual"])

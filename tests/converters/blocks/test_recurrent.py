@@ -1,10 +1,16 @@
 """Layers whose state has a fixed size: the same logits and states however a text is cut, in place or not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from converters.graph.onnx_file import write_graph
+from converters.plan import make_plan
+from converters.sources.gguf.file import GgufFile
+from converters.target import choose_target
+from mobius_cli.runtime.decoding import Decoding
 from mobius_cli.runtime.session import OnnxModel
 from tests.support.any_arch import CONTEXT, llama_logits, write_arch
 from tests.support.arch_cases import all_cases
@@ -28,6 +34,13 @@ GENERATED = (
 )  # fmt: skip
 # onnxruntime-genai makes caches of keys and values of one size, which only the target cpu gives both of them.
 NOT_IN_GENAI = {("kimi-linear: usual", "onnx")}
+# Key heads for one head and several, a decay per key, scans, convolutions, shifted tokens. In float16, but for experts:
+# where two of them are near, rounding decides.
+ON_GPUS = {
+    "qwen35: usual": "float16", "mamba2: usual": "float16", "lfm2: usual": "float16", "rwkv7: rwkv7 usual": "float16",
+    "qwen3next: usual": "float32", "kimi-linear: usual": "float32",
+}  # fmt: skip
+LIMITS = {"float16": 0.02, "float32": 1e-4}  # of the difference from llama.cpp, over the logits' deviation
 STEPS = 30
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
 
@@ -80,6 +93,20 @@ def test_states_in_place(tmp_path: Path, kind: str) -> None:
     rows = [decoding.run(ids[:7]), decoding.run(ids[7:60]), *(decoding.run([token]) for token in ids[60:])]
     np.testing.assert_allclose(np.concatenate(rows), wanted, atol=1e-4, rtol=0)
     np.testing.assert_allclose(model.logits(ids), wanted, atol=1e-4, rtol=0, err_msg="a second text")
+
+
+@pytest.mark.parametrize("kind", ON_GPUS)
+def test_states_in_place_on_gpus(tmp_path: Path, kind: str) -> None:
+    """The graph for them on the CPU, but for norms inside of attention."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()[kind])
+    with GgufFile.open(path) as source:
+        plan = make_plan(source, replace(choose_target("cuda"), norms_heads=False, dtype=ON_GPUS[kind]))
+        write_graph(plan.graph, tmp_path, {}, ("test", "0"))
+    decoding = Decoding(TinySession(tmp_path, plan.states).session, plan.states, LENGTH, "cpu", last_logits=False)
+    ids = prompt(LENGTH, 320)
+    wanted = llama_logits(path, ids, CONTEXT)
+    rows = [decoding.run(ids[:7]), decoding.run(ids[7:60]), *(decoding.run([token]).copy() for token in ids[60:])]
+    assert np.sqrt(np.mean((np.concatenate(rows) - wanted) ** 2)) < LIMITS[ON_GPUS[kind]] * wanted.std()
 
 
 @pytest.mark.parametrize(
