@@ -90,7 +90,7 @@ class _Mixture:
 
         factors, zero = g.op("Unsqueeze", shares, g.ints(3)), c.number("zero", 0.0)
         y = self._activated(product, lambda value: value, factors)
-        y = g.op("Where", g.op("Equal", factors, zero), zero, y)  # closed ones may be infinite: not zero times that
+        y = g.op("Where", g.cast(factors, "bool"), y, zero)  # closed ones may be infinite: not zero times that
         y = down.matrix.product(c, g.op("Reshape", y, g.ints(0, 0, count * down.width)))
         return y if down.bias is None else g.op("Add", y, g.op("MatMul", shares, down.bias))
 

@@ -1,5 +1,7 @@
 """ONNX's own Attention operator, with a cache that grows by concatenation and a mask made here."""
 
+from dataclasses import replace
+
 from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
@@ -74,7 +76,8 @@ class OnnxAttention:
         mask = _shared_mask(c, heads, inputs)
         if heads.sink is not None:
             assert not heads.softcap
-            y, *present = sink_attention(c, q, k, v, mask, (past[0], past[1]), heads)
+            both = (past[0], past[1])
+            y, *present = sink_attention(c, q, k, v, mask, both, replace(heads, dim=dim, value_dim=dim))
         else:
             y, *present = c.graph.multi_op(
                 "Attention", q, k, v, mask, *past, outputs=3, scale=heads.scale, softcap=heads.softcap,

@@ -29,10 +29,8 @@ def snippets(plan: Plan, tokens: TokenizerFiles, named: HuggingFace | None) -> l
     if tokens.tokenizer_json is None:
         return []
     target, chat = plan.target, tokens.chat_template is not None
-    found = []
-    if _genai_makes_the_cache(plan):
-        code = programs.genai(chat, tokens.bos_token_id if tokens.add_bos else None)
-        found.append(Snippet("onnxruntime-genai", "python", code, f"`pip install {target.genai_package}`. {CUT_TURN}"))
+    code = programs.genai(chat, tokens.bos_token_id if tokens.add_bos else None)
+    found = [Snippet("onnxruntime-genai", "python", code, f"`pip install {target.genai_package}`. {CUT_TURN}")]
     if target.dtype != "bfloat16":  # of which numpy has no arrays
         packages = f"`pip install {target.runtime_package} numpy tokenizers`"
         found.insert(
@@ -47,15 +45,6 @@ def snippets(plan: Plan, tokens: TokenizerFiles, named: HuggingFace | None) -> l
         before = "`npm install @huggingface/transformers`; the program is an ES module."
         found.append(Snippet("transformers.js", "js", programs.transformers_js(chat, plan.files), before))
     return found
-
-
-def _genai_makes_the_cache(plan: Plan) -> bool:
-    """Whether the keys and values of each layer have one size, as those that onnxruntime-genai 0.18 makes."""
-    shapes: dict[int, set[tuple[int | str, ...]]] = {}
-    for state in plan.states:
-        if state.position_axis is not None:
-            shapes.setdefault(state.index, set()).add(state.shape)
-    return all(len(found) == 1 for found in shapes.values())
 
 
 def _optimum_makes_the_cache(plan: Plan, named: HuggingFace) -> bool:

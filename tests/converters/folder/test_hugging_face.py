@@ -202,6 +202,7 @@ RECURRENT = {"mamba", "mamba2", "jamba", "nemotron_h", "lfm2", "falcon-h1"}
 TWO_KINDS = {"gemma4"}  # of layers: test_layer_kinds.py
 WITH_IMAGES = {"muse-glimmer"}  # transformers generates with whole models only
 MIXTURES = {
+    "kimi-linear",
     "afmoe",
     "dbrx",
     "dots1",

@@ -9,16 +9,8 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from converters.folder.card.snippets import snippets
-from converters.plan import make_plan
-from converters.sources.gguf.file import GgufFile
-from converters.target import choose_target
-from converters.tokenizer.export import TokenizerFiles
-from tests.support.any_arch import write_arch
-from tests.support.arch_cases import all_cases
 from tests.support.cli import contents, mobius
 from tests.support.model_card import programs, run_python
-from tests.support.oracle import require_llama
 from tests.support.tiny import write_tiny
 
 TEMPLATE = "{% for m in messages %}{{ m.content }}{% endfor %}"
@@ -57,16 +49,6 @@ def test_programs_run(tmp_path: Path, options: tuple[str, ...], arch: str) -> No
     assert set(programs(out)) == {"onnxruntime", "onnxruntime-genai"} | (
         set() if "cpu" in options else {"optimum", "transformers.js"}
     )
-
-
-@pytest.mark.parametrize(("ep", "there"), [("onnx", False), ("cpu", True)])
-def test_genai_is_named_where_it_makes_the_cache(tmp_path: Path, ep: str, there: bool) -> None:
-    """Not for values narrower than keys; the target cpu stores both at one width."""
-    require_llama()
-    path = write_arch(tmp_path / "in.gguf", all_cases()["minicpm3: minicpm3 usual"])
-    with GgufFile.open(path) as source:
-        found = snippets(make_plan(source, choose_target(ep)), TokenizerFiles(tokenizer_json=b"{}"), None)
-    assert ("onnxruntime-genai" in {snippet.title for snippet in found}) == there
 
 
 def test_chat(tmp_path: Path) -> None:
