@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Write GGUF files of random weights in published shapes: enough to measure speed and memory.
 
-usage: python scripts/random_models.py SHAPE MIX OUT.gguf
+usage: python scripts/random_models.py SHAPE MIX OUT.gguf [LAYERS [EXPERTS]]
 
-shapes: llama-1.5b, llama-8b, qwen35-2b, mamba2-1.4b; mixes: q4_k_m, q4_0, q8_0
+shapes: llama-1.5b, llama-8b, qwen35-2b, mamba2-1.4b, qwen3-30b-a3b; mixes: q4_k_m, q4_0, q8_0
 
-The same random blocks serve all layers, so a file takes seconds. Its tokenizer is made up; its logits mean nothing.
+The same random blocks serve all layers and experts, so a file takes seconds. Its tokenizer is made up; its logits mean
+nothing.
 """
 
 import sys
@@ -40,8 +41,13 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         "ssm.conv_kernel": 4, "ssm.inner_size": 4096, "ssm.state_size": 128, "ssm.time_step_rank": 64,
         "ssm.group_count": 1, "vocab_size": 50288,
     }),
+    "qwen3-30b-a3b": ("qwen3moe", {
+        "embedding_length": 2048, "expert_feed_forward_length": 768, "expert_count": 128, "expert_used_count": 8,
+        "block_count": 48, "attention.head_count": 32, "attention.head_count_kv": 4, "attention.key_length": 128,
+        "attention.value_length": 128, "rope.freq_base": 1e6, "vocab_size": 151936,
+    }),
 }  # fmt: skip
-Tensor = tuple[str, str, tuple[int, ...]]  # name, "most", "better" or "float", shape
+Tensor = tuple[str, str, tuple[int, ...]]  # name, "most", "better", "float" or "router", shape
 
 
 def llama_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
@@ -103,8 +109,27 @@ def feed_forward(hidden: int, width: int, good: str) -> Iterator[Tensor]:
     yield "ffn_down", good, (hidden, width)
 
 
+def experts_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
+    hidden, width, count, dim = (
+        p[key] for key in ("embedding_length", "expert_feed_forward_length", "expert_count", "attention.key_length")
+    )
+    q, kv = p["attention.head_count"] * dim, p["attention.head_count_kv"] * dim
+    yield "attn_norm", "float", (hidden,)
+    yield "ffn_norm", "float", (hidden,)
+    yield "attn_q_norm", "float", (dim,)
+    yield "attn_k_norm", "float", (dim,)
+    yield "attn_q", "most", (q, hidden)
+    yield "attn_k", "most", (kv, hidden)
+    yield "attn_v", good, (kv, hidden)
+    yield "attn_output", "most", (hidden, q)
+    yield "ffn_gate_inp", "router", (count, hidden)
+    yield "ffn_gate_exps", "most", (count, width, hidden)
+    yield "ffn_up_exps", "most", (count, width, hidden)
+    yield "ffn_down_exps", good, (count, hidden, width)
+
+
 BARE = ("ssm_conv1d.bias", "ssm_dt.bias", "ssm_a", "ssm_d")  # names without the ending of weights
-LAYERS = {"llama": llama_layer, "qwen35": qwen35_layer, "mamba2": mamba2_layer}
+LAYERS = {"llama": llama_layer, "qwen35": qwen35_layer, "mamba2": mamba2_layer, "qwen3moe": experts_layer}
 
 
 def tensors(arch: str, p: dict[str, Any]) -> Iterator[Tensor]:
@@ -120,12 +145,12 @@ def tensors(arch: str, p: dict[str, Any]) -> Iterator[Tensor]:
             yield f"blk.{layer}.{name}{tail}", role, shape
 
 
-def write_random(path: Path, shape: str, mix: str) -> None:
-    """A whole file."""
+def write_random(path: Path, shape: str, mix: str, *sizes: int) -> None:
+    """A whole file; `sizes` are other numbers of layers and of experts than the shape's."""
     import gguf
 
     arch, own = SHAPES[shape]
-    p = {**BASE, **own}
+    p = {**BASE, **own, **dict(zip(("block_count", "expert_count"), sizes, strict=False))}
     writer = gguf.GGUFWriter(path, arch)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
@@ -142,6 +167,10 @@ def write_random(path: Path, shape: str, mix: str) -> None:
         if role == "float":
             writer.add_tensor(name, (-0.5 if name.endswith("ssm_a") else 1.0) * np.ones(size, np.float32))
             continue
+        if role == "router":  # each layer another one: tokens take different experts
+            draws = np.random.default_rng(len(name) + int(name.split(".")[1])).standard_normal(size)
+            writer.add_tensor(name, (0.05 * draws).astype(np.float32))
+            continue
         kind = kinds[role]
         if (kind, size) not in made:
             made[kind, size] = random_matrix(kind, *size)
@@ -152,19 +181,23 @@ def write_random(path: Path, shape: str, mix: str) -> None:
     writer.close()
 
 
-def random_matrix(kind: str, rows: int, columns: int) -> Any:
-    """uint8 [rows, bytes]: random codes, scales that make weights of deviation about 0.02."""
+def random_matrix(kind: str, *size: int) -> Any:
+    """uint8 [.., rows, bytes]: random codes, scales that make weights of deviation about 0.02; experts are alike."""
     from repack.quant_type import BLOCK_SIZES
 
-    weights, size = BLOCK_SIZES[kind]
-    raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, size), dtype=np.uint8)
+    *stack, rows, columns = size
+    weights, nbytes = BLOCK_SIZES[kind]
+    raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, nbytes), dtype=np.uint8)
     fields = {"Q4_0": {0: 4e-3}, "Q8_0": {0: 3e-4}, "Q4_K": {0: 1.3e-4, 2: 1.0e-3}, "Q6_K": {208: 1.5e-5}}[kind]
     for offset, value in fields.items():
         raw[:, offset : offset + 2] = np.array([value], np.float16).view(np.uint8)
-    return raw.reshape(rows, -1)
+    return np.broadcast_to(raw.reshape(rows, -1), (*stack, rows, raw.size // rows)).copy()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4 or sys.argv[1] not in SHAPES or sys.argv[2] not in MIXES:
+    numbers = sys.argv[4:]
+    if not 4 <= len(sys.argv) <= 6 or sys.argv[1] not in SHAPES or sys.argv[2] not in MIXES:
         sys.exit(__doc__)
-    write_random(Path(sys.argv[3]), sys.argv[1], sys.argv[2])
+    if not all(number.isdecimal() for number in numbers):
+        sys.exit(__doc__)
+    write_random(Path(sys.argv[3]), sys.argv[1], sys.argv[2], *map(int, numbers))

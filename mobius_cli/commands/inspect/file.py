@@ -8,7 +8,7 @@ from converters.folder.license import License
 from converters.plan import Plan, make_plan, measure_roundings
 from converters.sources.gguf.file import GgufFile
 from converters.sources.source import Source
-from converters.spec import Attention, LatentAttention, Mlp, ModelSpec
+from converters.spec import Attention, Experts, LatentAttention, Mlp, ModelSpec
 from converters.target import Target
 from converters.weights.records import Rounding, rounding_lines
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
@@ -157,9 +157,11 @@ def _heads(spec: ModelSpec) -> str:
 
 
 def _feed_forward(spec: ModelSpec) -> str:
-    """The width, or the least and the largest one."""
+    """The width, or the least and the largest one; how many experts of which width a token takes."""
     widths = sorted({module.width for module in spec.modules() if isinstance(module, Mlp)})
-    return f", feed-forward {' to '.join(map(str, widths[:1] + widths[1:][-1:]))}" if widths else ""
+    dense = f", feed-forward {' to '.join(map(str, widths[:1] + widths[1:][-1:]))}" if widths else ""
+    found = next((module for module in spec.modules() if isinstance(module, Experts)), None)
+    return dense + (f", {found.used} of {found.count} experts of {found.width}" if found else "")
 
 
 def _predict(source: GgufFile, plan: Plan) -> dict[str, Any]:

@@ -138,3 +138,10 @@ def test_not_finite_weights_are_refused(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "blk.1.ffn_up.weight: the file holds a scale that is not a finite number" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_experts(tmp_path: Path) -> None:
+    """How many there are and how many a token takes."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()["qwen3moe: usual"])
+    done = mobius("inspect", path)
+    assert "heads 4 of 64 (2 key/value), 2 of 6 experts of 256, vocabulary 320" in " ".join(done.stdout.split())
