@@ -8,11 +8,10 @@ from converters.archs.hparams import Hparams
 from converters.archs.layers import SANDWICH, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, HeadNorm, ModelSpec, Module
+from converters.spec import SIGMOID, Attention, HeadNorm, ModelSpec, Module
 
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
 NO_POSITIONS = 4  # every fourth layer has none, whether it is global or not
-SIGMOID = 2  # where the file does not say
 
 
 @architecture("afmoe", "Trinity Nano, Mini")

@@ -1,8 +1,8 @@
 """Ling and Ring, first and second: mixtures with shared experts."""
 
 from converters.archs.common import attention, decoder, head_dim, rms_norm
-from converters.archs.dense_first import SHARED_SCALES, dense_first, mixture, scores
-from converters.archs.experts import EXPERT_SCALES
+from converters.archs.dense_first import dense_first, mixture
+from converters.archs.experts import EXPERT_SCALES, SHARED_SCALES, scores
 from converters.archs.hparams import Hparams
 from converters.archs.layers import stack
 from converters.archs.registry import architecture

@@ -19,10 +19,9 @@ from converters.archs.hugging_face import HuggingFace, windows
 from converters.archs.layers import SHARED, stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, Experts, HeadNorm, ModelSpec, Module
+from converters.spec import SIGMOID, Attention, Experts, HeadNorm, ModelSpec, Module
 
 PERIOD = 4  # every fourth layer is global, unless the file says otherwise
-SIGMOID = 2  # of a router, where the file does not say
 
 
 def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace:

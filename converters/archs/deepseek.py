@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from converters.archs.common import attention, decoder, head_dim, rms_norm
 from converters.archs.deepseek2 import attention_scale
-from converters.archs.dense_first import SHARED_SCALES, dense_first, scores
-from converters.archs.experts import EXPERT_SCALES
+from converters.archs.dense_first import dense_first
+from converters.archs.experts import EXPERT_SCALES, SHARED_SCALES, scores
 from converters.archs.hparams import Hparams
 from converters.archs.layers import stack
 from converters.archs.registry import architecture

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from converters.archs.common import decoder, head_dim, rms_norm, value_dim
-from converters.archs.dense_first import SHARED_SCALES, dense_first, scores
-from converters.archs.experts import EXPERT_SCALES
+from converters.archs.dense_first import dense_first
+from converters.archs.experts import EXPERT_SCALES, SHARED_SCALES, scores
 from converters.archs.hparams import Hparams
 from converters.archs.layers import stack
 from converters.archs.registry import architecture

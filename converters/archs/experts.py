@@ -67,14 +67,17 @@ def _gate(h: Hparams, layer: int) -> str:
     return "separate" if h.has_tensor(f"blk.{layer}.ffn_gate_exps.weight") else "none"
 
 
-def scores(h: Hparams, default: int | None = None) -> str:
-    """How a router's products become scores: as the file says, by a number; `default` where it says none or 0."""
+def scores(h: Hparams, default: str | None = None) -> str:
+    """How a router's products become scores: what the file's number names; `default` where it says none or 0.
+
+    Raises:
+        MobiusError: it names none that is known, or says nothing and there is no default.
+    """
     key = "expert_gating_func"
-    found = SCORES.get(h.integer(key, default) or default or 0)
+    given = h.integer(key, None if default is None else 0)
+    found = default if given == 0 and default is not None else SCORES.get(given)
     if found is None:
-        raise MobiusError(
-            f"{h.architecture}.{key} is {h.raw(key)}, not 1, 2 or 3", "the metadata is damaged or unusual"
-        )
+        raise MobiusError(f"{h.architecture}.{key} is {given}, not 1, 2 or 3", "the metadata is damaged or unusual")
     return found
 
 

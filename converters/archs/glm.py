@@ -5,8 +5,8 @@ from collections.abc import Container
 import numpy as np
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, rms_norm
-from converters.archs.dense_first import SHARED_SCALES, dense_first, scores
-from converters.archs.experts import EXPERT_SCALES
+from converters.archs.dense_first import dense_first
+from converters.archs.experts import EXPERT_SCALES, SHARED_SCALES, scores
 from converters.archs.hparams import Hparams
 from converters.archs.hugging_face import HuggingFace
 from converters.archs.layers import PRE_NORM, SANDWICH, NormNames, stack

@@ -10,12 +10,11 @@ from converters.archs.hparams import Hparams
 from converters.archs.layers import stack
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, HeadNorm, LimitedSwiglu, ModelSpec, Module
+from converters.spec import SIGMOID, Attention, HeadNorm, LimitedSwiglu, ModelSpec, Module
 from repack.errors import MobiusError
 
 LOCAL_THETA = 10000.0  # rotary base of local layers, unless the file says otherwise
 LEAST_LIMIT = 1e-6  # of an activation; below it, none
-SIGMOID = 2  # of a router, where the file does not say
 
 
 @architecture("step35", "Step 3.5 Flash")

@@ -219,9 +219,8 @@ class GraphContext:
     """Graph, target and its operators; `memo` keeps values that several nodes share (block sums, rotary tables).
 
     `states` are those that layers have declared so far, in the order of the graph's inputs; `kept` is what they become
-    in this step, by layer and part. `norms_heads`: an
-    attention operator norms q and k itself, which not every provider can. `runtimes`: versions of ONNX Runtime that are
-    needed, all of them, beside the target's own.
+    in this step, by layer and part. `norms_heads`: an attention operator norms q and k itself, which not every provider
+    can. `runtimes`: versions of ONNX Runtime that are needed, all of them, beside the target's own.
     """
 
     graph: Graph
