@@ -106,13 +106,19 @@ def _by_heads(c: GraphContext, part: tuple[Value, int, int], chunks: Chunks) -> 
     """Heads before tokens, and as many tokens as chunks hold."""
     g, (x, heads, channels) = c.graph, part
 
+    split = g.op("Transpose", g.op("Reshape", x, g.ints(0, 0, heads, channels)), perm=[0, 2, 1, 3])
+    return g.op("Pad", split, filling(c, chunks))
+
+
+def filling(c: GraphContext, chunks: Chunks) -> Value:
+    """The pads of [batch, heads, tokens, channels] that fill the last chunk up."""
+    g = c.graph
+
     def make() -> Value:
         more = g.op("Sub", g.op("Mul", chunks.count, chunks.size), chunks.length)
         return g.op("Concat", g.ints(0, 0, 0, 0, 0, 0), more, g.ints(0), axis=0)
 
-    pads = c.shared(("filling", chunks.most), make)
-    split = g.op("Transpose", g.op("Reshape", x, g.ints(0, 0, heads, channels)), perm=[0, 2, 1, 3])
-    return g.op("Pad", split, pads)
+    return c.shared(("filling", chunks.most), make)
 
 
 def decays(c: GraphContext, decay: Value) -> Decays:

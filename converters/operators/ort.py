@@ -14,6 +14,7 @@ from converters.graph.recurrent import (
 from converters.operators import recurrent_kernels as kernels
 from converters.operators import recurrent_parts as parts
 from converters.operators.group_query_attention import GroupQueryAttention
+from converters.operators.long_scan import long_scan
 from converters.operators.token_scan import token_scan
 from converters.operators.two_steps import second_steps, two_steps
 from converters.target import Target
@@ -60,11 +61,15 @@ class OrtOperators:
         return second_steps(c, y, given.heads * given.dim), present
 
     def gated_scan(self, c: GraphContext, given: ScanInputs, past: Value) -> tuple[Value, Value]:
-        """GatedDeltaNet, or LinearAttention."""
+        """GatedDeltaNet, or LinearAttention and chunks for prompts."""
         if _kernels(c):
             return kernels.gated_scan(c, given, past)
         values = (given.q, given.k, given.v, past, given.decay)
-        return _linear_attention(c, *values, queries=given.groups, heads=given.heads, scale=given.scale)
+
+        def by_token() -> tuple[Value, Value]:
+            return _linear_attention(c, *values, queries=given.groups, heads=given.heads, scale=given.scale)
+
+        return long_scan(c, given, past, by_token)
 
     def keyed_scan(self, c: GraphContext, given: KeyedInputs, past: Value) -> tuple[Value, Value]:
         """LinearAttention."""
