@@ -1,12 +1,16 @@
 """OpenVINO in a process of its own: its libraries and llama.cpp's do not live well together in one.
 
-usage: python -m tests.support.openvino_child MODEL FEEDS.npz LOGITS.npy
+usage: python -m tests.support.openvino_child   answers each line of JSON, [MODEL, FEEDS.npz, LOGITS.npy], with a line
 """
 
 from __future__ import annotations
 
+import atexit
+import json
 import subprocess
 import sys
+import traceback
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +27,37 @@ def openvino_logits(model: Path, feeds: dict[str, Any]) -> np.ndarray[Any, np.dt
     """Logits [batch, sequence, vocabulary] of an ONNX file."""
     given, found = model.with_suffix(".feeds.npz"), model.with_suffix(".logits.npy")
     np.savez(given, **feeds)
-    command = [sys.executable, "-m", "tests.support.openvino_child", str(model), str(given), str(found)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    process = _child()
+    assert process.stdin and process.stdout
+    print(json.dumps([str(model), str(given), str(found)]), file=process.stdin, flush=True)
+    answer = process.stdout.readline()
+    if not answer:
+        _child.cache_clear()
+    assert answer == '""\n', answer or f"OpenVINO's process ended with {process.wait()}"
     logits: np.ndarray[Any, np.dtype[np.float32]] = np.load(found)
     return logits
+
+
+@cache
+def _child() -> subprocess.Popen[str]:
+    """One for all models of a test process: starting it takes most of a second."""
+    command = [sys.executable, "-m", "tests.support.openvino_child"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.kill)
+    return process
 
 
 def main() -> None:
     import openvino
 
-    model, given, found = sys.argv[1:]
-    compiled = openvino.Core().compile_model(model, "CPU", EXACT)
-    np.save(found, compiled(dict(np.load(given)))["logits"])
+    core = openvino.Core()
+    for line in sys.stdin:
+        model, given, found = json.loads(line)
+        try:
+            np.save(found, core.compile_model(model, "CPU", EXACT)(dict(np.load(given)))["logits"])
+            print('""', flush=True)
+        except Exception:  # of any class: it is the caller's to show
+            print(json.dumps(traceback.format_exc()[-2000:]), flush=True)
 
 
 if __name__ == "__main__":
