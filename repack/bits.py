@@ -67,8 +67,8 @@ def bit_table(width: int, values: list[int]) -> U8:
     return table
 
 
-def six_bit_pairs(raw: U8) -> tuple[U8, U8]:
-    """Sub-scales and sub-minimums of Q4_K and Q5_K: [n, 12] -> two arrays [n, 8] of 6-bit values.
+def six_bit_scales(raw: U8) -> U8:
+    """Sub-scales of Q4_K and Q5_K: [n, 12] -> [n, 8] of 6-bit values; four bytes are handled as one word.
 
     ::
 
@@ -76,10 +76,19 @@ def six_bit_pairs(raw: U8) -> tuple[U8, U8]:
         byte j + 4:        | m[j+4] bits 5-4 | m[j]   6 bits |
         byte j + 8:        | m[j+4] bits 3-0 | s[j+4] bits 3-0 |
     """
-    a, b, c = raw[:, 0:4], raw[:, 4:8], raw[:, 8:12]
-    scales = np.concatenate([a & 63, (c & 15) | ((a >> 6) << 4)], axis=1)
-    minimums = np.concatenate([b & 63, (c >> 4) | ((b >> 6) << 4)], axis=1)
-    return scales, minimums
+    a, _, c = words(raw, "<u4").T
+    return _bytes_of(a & 0x3F3F3F3F, (c & 0x0F0F0F0F) | ((a >> 2) & 0x30303030))
+
+
+def six_bit_minimums(raw: U8) -> U8:
+    """Sub-minimums, which stand beside `six_bit_scales`: [n, 12] -> [n, 8]."""
+    _, b, c = words(raw, "<u4").T
+    return _bytes_of(b & 0x3F3F3F3F, ((c >> 4) & 0x0F0F0F0F) | ((b >> 2) & 0x30303030))
+
+
+def _bytes_of(*parts: npt.NDArray[np.uint32]) -> U8:
+    """The bytes of words [n], those of each part behind one another: [n, 4 * parts]."""
+    return np.stack(parts, axis=1).astype("<u4", copy=False).view(np.uint8)
 
 
 def fields(values: npt.NDArray[Any], width: int) -> U8:

@@ -1,8 +1,11 @@
 """A quantized matrix in the form in which operators take it, and its layout, known before any data is read."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,9 +14,10 @@ import numpy.typing as npt
 from repack.bits import U8, pair_unpack
 from repack.errors import MobiusError
 from repack.ops import NumpyOps
-from repack.quant_type import BlockShape, QuantType
+from repack.quant_type import BlockShape, Decoder, QuantType
 
 F64 = npt.NDArray[np.float64]
+BAND = 4096  # GGUF blocks that are decoded together
 
 
 @dataclass(frozen=True)
@@ -119,19 +123,43 @@ class BlockQuantized(BlockMatrix):
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
-        codes: U8 = self.quant.codes(NumpyOps(), self.planes, self.layout.block_shape)
-        return codes
+        return self._decoded(self.quant.codes, NumpyOps())
 
     def scale(self) -> F64:
         """Float64 [rows, blocks]: products of stored numbers, exact."""
-        result: F64 = self.quant.scale(NumpyOps(np.float64), self.planes, self.layout.block_shape)
-        return result
+        return self._decoded(self.quant.scale, NumpyOps(np.float64))
 
     def offset(self) -> F64:
         """Float64 [rows, blocks], exact; only for types that have one."""
         assert self.quant.offset is not None
-        result: F64 = self.quant.offset(NumpyOps(np.float64), self.planes, self.layout.block_shape)
-        return result
+        return self._decoded(self.quant.offset, NumpyOps(np.float64))
+
+    def _decoded(self, decode: Decoder, ops: NumpyOps) -> npt.NDArray[Any]:
+        """By bands of rows, whose intermediate results stay in a processor's cache, on all processors."""
+        shape, in_row = self.layout.block_shape, self.raw.shape[1] // self.quant.gguf_block[1]
+        step = max(1, BAND // in_row)
+
+        def decoded(band: slice) -> npt.NDArray[Any]:
+            raw = self.raw[band if self.order is None else self.order[band]]
+            part: npt.NDArray[Any] = decode(ops, ExtractedPlanes(self.quant, raw), BlockShape(len(raw), shape.blocks))
+            return part
+
+        def place(band: slice) -> None:
+            whole[band] = decoded(band)
+
+        bands = [slice(first, first + step) for first in range(0, shape.rows, step)]
+        start = decoded(bands[0])
+        whole = np.empty((shape.rows, *start.shape[1:]), start.dtype)
+        whole[bands[0]] = start
+        for _ in _threads().map(place, bands[1:]):  # asked for, so that what went wrong is raised
+            pass
+        return whole
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """One for the process; numpy lets others run while it computes."""
+    return ThreadPoolExecutor(min(8, os.cpu_count() or 1))
 
 
 def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:

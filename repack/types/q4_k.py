@@ -29,8 +29,8 @@ Q4_K = QuantType(
     block_size=32,
     planes={
         "codes": Plane("uint8", 128, lambda raw: bits.halves_to_pairs(raw[:, 16:144], run=32)),
-        "scales": Plane("uint8", 8, lambda raw: bits.six_bit_pairs(raw[:, 4:16])[0]),
-        "minimums": Plane("uint8", 8, lambda raw: bits.six_bit_pairs(raw[:, 4:16])[1]),
+        "scales": Plane("uint8", 8, lambda raw: bits.six_bit_scales(raw[:, 4:16])),
+        "minimums": Plane("uint8", 8, lambda raw: bits.six_bit_minimums(raw[:, 4:16])),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
         "dmin": Plane("float16", 1, lambda raw: bits.float16(raw[:, 2:4])),
     },

@@ -38,8 +38,8 @@ Q5_K = QuantType(
     planes={
         "low": Plane("uint4", 256, lambda raw: bits.halves(raw[:, 48:176], run=32)),
         "high": Plane("uint8", 32, _fifth_bits),
-        "scales": Plane("uint8", 8, lambda raw: bits.six_bit_pairs(raw[:, 4:16])[0]),
-        "minimums": Plane("uint8", 8, lambda raw: bits.six_bit_pairs(raw[:, 4:16])[1]),
+        "scales": Plane("uint8", 8, lambda raw: bits.six_bit_scales(raw[:, 4:16])),
+        "minimums": Plane("uint8", 8, lambda raw: bits.six_bit_minimums(raw[:, 4:16])),
         "d": Plane("float16", 1, lambda raw: bits.float16(raw[:, 0:2])),
         "dmin": Plane("float16", 1, lambda raw: bits.float16(raw[:, 2:4])),
     },

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repack import block_quantized
 from repack.bits import read_floats
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError
@@ -52,6 +53,15 @@ def test_equals_ggml(name: str) -> None:
     raw = random_blocks(name, 256, 2, seed=5)
     ours = quantized(raw, name, columns_of(name, 2)).dequantize()
     assert same_bits(ours, ggml_dequantize(raw, name))
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_bands(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large matrices are decoded in bands of rows, whatever their order; the last may be smaller."""
+    monkeypatch.setattr(block_quantized, "BAND", 6)
+    raw, order = random_blocks(name, 35, 2), np.random.default_rng(0).permutation(35)
+    matrix = dataclasses.replace(quantized(raw, name, columns_of(name, 2)), order=order)
+    assert same_bits(matrix.dequantize(), reference(raw, name)[order])
 
 
 @pytest.mark.parametrize("name", TYPES)
