@@ -23,7 +23,8 @@ from converters.sources.source import Source
 from converters.tokenizer.export import TokenizerFiles
 from converters.tokenizer.stored import token_ids, write_tokenizer
 from converters.version import PRODUCER, tool_version
-from converters.weights.records import Rounding, sum_roundings
+from converters.weights.records import sum_roundings
+from converters.weights.rounding import Rounding
 
 OnProgress = Callable[[str, int], None]  # what is done, and how many bytes more are done
 

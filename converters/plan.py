@@ -14,7 +14,8 @@ from converters.sources.source import Source
 from converters.spec import ModelSpec
 from converters.target import Target
 from converters.version import numbers_of
-from converters.weights.records import Rounding, sum_roundings
+from converters.weights.records import sum_roundings
+from converters.weights.rounding import Rounding
 from converters.weights.weights import Weights
 from repack.errors import InputError, MobiusError
 

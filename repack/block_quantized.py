@@ -1,16 +1,14 @@
 """A quantized matrix in the form in which operators take it, and its layout, known before any data is read."""
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from repack.bands import over_bands
 from repack.bits import U8, pair_unpack
 from repack.errors import MobiusError
 from repack.ops import NumpyOps
@@ -144,22 +142,15 @@ class BlockQuantized(BlockMatrix):
             part: npt.NDArray[Any] = decode(ops, ExtractedPlanes(self.quant, raw), BlockShape(len(raw), shape.blocks))
             return part
 
-        def place(band: slice) -> None:
-            whole[band] = decoded(band)
-
-        bands = [slice(first, first + step) for first in range(0, shape.rows, step)]
-        start = decoded(bands[0])
+        start = decoded(slice(0, step))
         whole = np.empty((shape.rows, *start.shape[1:]), start.dtype)
-        whole[bands[0]] = start
-        for _ in _threads().map(place, bands[1:]):  # asked for, so that what went wrong is raised
-            pass
+        whole[:step] = start
+
+        def place(band: slice) -> None:
+            whole[step:][band] = decoded(slice(step + band.start, step + band.stop))
+
+        over_bands(shape.rows - step, step, place)
         return whole
-
-
-@cache
-def _threads() -> ThreadPoolExecutor:
-    """One for the process; numpy lets others run while it computes."""
-    return ThreadPoolExecutor(min(8, os.cpu_count() or 1))
 
 
 def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:

@@ -21,7 +21,7 @@ FRAGMENTS = {"converters/sources/open.py", "converters/weights/formats.py"}
 LEVELS = (
     "checked", "version", "spec", "target", "folder.seal", "folder.source_file", "folder.metadata", "folder.layout",
     "graph.states",
-    "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
+    "weights.rounding", "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
     "sources.source", "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
 )  # fmt: skip
 

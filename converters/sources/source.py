@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.folder.source_file import OnBytes, SourceFile, ignored
-from converters.weights.records import Rounding
+from converters.weights.rounding import Rounding
 from repack.block_quantized import BlockMatrix
 
 if TYPE_CHECKING:

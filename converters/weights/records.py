@@ -1,6 +1,6 @@
 """What became of every tensor: filled while the graph is built and the weights are written."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
@@ -8,30 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.checked import each, number, typed
+from converters.weights.rounding import Rounding, rounded
 from repack.errors import MobiusError
-
-
-@dataclass
-class Rounding:
-    """How numbers of one kind changed when they were stored in a narrower type."""
-
-    count: int = 0
-    rounded: int = 0
-    max_relative_error: float = 0.0
-    flushed_to_zero: int = 0
-    subnormal: int = 0
-
-    @classmethod
-    def from_dict(cls, entry: dict[str, Any]) -> Self:
-        """From JSON. Raises KeyError or TypeError if it is damaged."""
-        return cls(
-            count=typed(entry["count"], int),
-            rounded=typed(entry["rounded"], int),
-            max_relative_error=number(entry["max_relative_error"]),
-            flushed_to_zero=typed(entry["flushed_to_zero"], int),
-            subnormal=typed(entry["subnormal"], int),
-        )
-
 
 _SELDOM = ("values", "experts")  # not written where a tensor has none
 
@@ -109,34 +87,16 @@ def store_as(values: npt.NDArray[np.floating[Any]], dtype: str, record: TensorRe
     Raises:
         MobiusError: a value is not finite in the file, or too large for `dtype`.
     """
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        stored = values.astype(dtype)
-    if not np.isfinite(stored).all():
+    stored, notes = rounded(values, dtype)
+    if notes is None:
         if not np.isfinite(values).all():
             raise MobiusError(f"{record.name}: the file holds a {kind} that is not a finite number",
                               "the file is damaged: download it again")  # fmt: skip
         largest = float(np.abs(values).max())
         raise MobiusError(f"{record.name}: a {kind} of {largest:.3g} is too large for {dtype}", "use --dtype f32")
-    if stored.dtype == values.dtype:
-        return stored
-    wide = values.astype(np.float64, copy=False)
-    changed = stored.astype(np.float64) != wide
-    note = record.roundings.setdefault(kind, Rounding())
-    note.count += wide.size
-    note.rounded += int(changed.sum())
-    tiny = np.abs(stored.astype(np.float64)) < _smallest_normal(dtype)
-    note.flushed_to_zero += int(((stored == 0) & (wide != 0)).sum())
-    note.subnormal += int((tiny & (stored != 0)).sum())
-    if changed.any():
-        original = wide[changed]
-        errors = np.abs(stored[changed].astype(np.float64) - original) / np.abs(original)
-        note.max_relative_error = max(note.max_relative_error, float(errors.max()))
+    if stored.dtype != values.dtype:
+        record.roundings.setdefault(kind, Rounding()).add(notes)
     return stored
-
-
-def _smallest_normal(dtype: str) -> float:
-    """bfloat16 has float32's exponents."""
-    return float(np.finfo("float32" if dtype == "bfloat16" else dtype).smallest_normal)
 
 
 def sum_roundings(records: Iterable[TensorRecord]) -> dict[str, Rounding]:
@@ -144,25 +104,5 @@ def sum_roundings(records: Iterable[TensorRecord]) -> dict[str, Rounding]:
     sums: dict[str, Rounding] = {}
     for record in records:
         for kind, one in record.roundings.items():
-            total = sums.setdefault(f"{record.source_type} {kind}", Rounding())
-            total.count += one.count
-            total.rounded += one.rounded
-            total.flushed_to_zero += one.flushed_to_zero
-            total.subnormal += one.subnormal
-            total.max_relative_error = max(total.max_relative_error, one.max_relative_error)
+            sums.setdefault(f"{record.source_type} {kind}", Rounding()).add([one])
     return sums
-
-
-def rounding_lines(roundings: Mapping[str, Rounding]) -> list[str]:
-    """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
-    if not any(r.rounded for r in roundings.values()):
-        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
-    lines = []
-    for kind, r in roundings.items():
-        line = f"{kind}s: exact"
-        if r.rounded:
-            line = f"{kind}s: {r.rounded} of {r.count} rounded, at most {r.max_relative_error:.2g} relative"
-        if r.flushed_to_zero or r.subnormal:
-            line += f"; {r.flushed_to_zero} became zero, {r.subnormal} subnormal"
-        lines.append(line)
-    return lines

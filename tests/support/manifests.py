@@ -8,7 +8,8 @@ import numpy as np
 from converters.folder.manifest import Manifest, TargetRecord, TokenizerRecord, Tool
 from converters.folder.source_file import SourceFile
 from converters.graph.states import BATCH, PAST_LENGTH, State
-from converters.weights.records import Rounding, TensorRecord
+from converters.weights.records import TensorRecord
+from converters.weights.rounding import Rounding
 
 
 def example(**changes: Any) -> Manifest:

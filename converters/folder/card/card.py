@@ -11,7 +11,7 @@ from converters.folder.seal import sealed
 from converters.folder.source_file import SourceFile
 from converters.plan import Plan
 from converters.tokenizer.export import TokenizerFiles
-from converters.weights.records import Rounding, rounding_lines
+from converters.weights.rounding import Rounding, rounding_lines
 
 
 def model_card(

@@ -24,7 +24,7 @@ from converters.sources.gguf.open import map_file
 from converters.sources.gguf.splits import merge_shards, shard_paths
 from converters.sources.gguf.types import unreadable_type
 from converters.sources.source import Order
-from converters.weights.records import Rounding
+from converters.weights.rounding import Rounding
 from repack.bits import read_floats
 from repack.block_quantized import BlockQuantized, layout_of
 from repack.errors import MobiusError

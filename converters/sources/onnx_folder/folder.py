@@ -19,7 +19,7 @@ from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.source import Order
 from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
-from converters.weights.records import Rounding
+from converters.weights.rounding import Rounding
 from repack.bits import read_floats
 from repack.block_quantized import BlockMatrix, layout_of
 from repack.errors import InputError, MobiusError

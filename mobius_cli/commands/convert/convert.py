@@ -15,7 +15,7 @@ from converters.sources.open import open_source
 from converters.sources.source import Source
 from converters.target import Target
 from converters.tokenizer.stored import TOKENIZER
-from converters.weights.records import rounding_lines
+from converters.weights.rounding import rounding_lines
 from mobius_cli.output import BYTES, Output, megabytes
 
 LARGE = 1.25  # times the GGUF's size, from where the other storage is worth a hint

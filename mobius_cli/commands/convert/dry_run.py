@@ -6,7 +6,7 @@ from typing import Any
 from converters.folder.writer import check_space
 from converters.plan import Plan, measure_roundings
 from converters.sources.gguf.file import GgufFile
-from converters.weights.records import rounding_lines
+from converters.weights.rounding import rounding_lines
 from mobius_cli.commands.inspect.file import planned_tensors, show_file
 from mobius_cli.commands.inspect.tables import by_type, print_types
 from mobius_cli.output import Output, megabytes

@@ -10,7 +10,7 @@ from converters.sources.gguf.file import GgufFile
 from converters.sources.source import Source
 from converters.spec import Attention, Experts, LatentAttention, Mlp, ModelSpec
 from converters.target import Target
-from converters.weights.records import Rounding, rounding_lines
+from converters.weights.rounding import Rounding, rounding_lines
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
 from mobius_cli.output import Output, megabytes
 from repack.errors import MobiusError

@@ -10,7 +10,8 @@ from typing import Any
 from converters.folder.license import License
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, read_manifest
 from converters.graph.states import State
-from converters.weights.records import rounding_lines, sum_roundings
+from converters.weights.records import sum_roundings
+from converters.weights.rounding import rounding_lines
 from mobius_cli.commands.inspect.tables import Tensor, by_type, each_tensor, print_tensors, print_types
 from mobius_cli.output import Output, megabytes
 
