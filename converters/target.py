@@ -43,7 +43,7 @@ class Target:
     session_options: tuple[tuple[str, str], ...] = ()  # of the provider in our own sessions
     widest_head: int | None = None  # channels that the provider's kernel of GroupQueryAttention takes
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
-    takes_sinks: bool = True  # attention sinks are right, also for several tokens behind a cache
+    takes_sinks: bool = True  # GroupQueryAttention is right about sinks, also for few tokens behind a cache
     operators: str = "ort"  # the operator set, by its name in converters.operators
     storage: str = "fast"
     quant_format: str = "matmulnbits"  # how a quantized matrix stands in the graph
@@ -131,7 +131,7 @@ TARGETS: dict[str, Target] = {
         session_options=(("enable_cuda_graph", "1"),),
         widest_head=512,
         replays_decoding=True,
-        takes_sinks=False,  # wrong for chunks behind a cache: off by 0.2, and nothing is said
+        takes_sinks=False,  # off by 0.2 where few tokens follow a cache, and nothing is said
     ),
 }
 DEFAULT_TARGET = "onnx"

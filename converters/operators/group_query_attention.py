@@ -10,6 +10,7 @@ from converters.graph.graph import MICROSOFT, Value
 from converters.graph.positions import alibi_slopes, positions, sequence_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.operators.head_width import cut, flat, widen
+from converters.operators.short_runs import right_short_runs
 from converters.target import Target
 from repack.errors import MobiusError
 
@@ -35,7 +36,7 @@ class GroupQueryAttention:
 
     def norms_heads(self, target: Target, heads: Heads) -> bool:
         """Where the provider's kernel does, and the heads are not widened."""
-        return target.norms_heads and self.takes_packed(heads) and heads.rope is not None
+        return target.norms_heads and self.takes_packed(heads) and heads.rope is not None and heads.sink is None
 
     def takes_packed(self, heads: Heads) -> bool:
         """Where heads go into the operator as they are."""
@@ -98,6 +99,8 @@ class GroupQueryAttention:
         states = c.add_states(layer, {"key": shape, "value": shape}, in_place=True)
         past = [c.past(state) for state in states]
         y, *present = _attend(c, (q, k, v, *past), heads, inputs, outputs=3)
+        if heads.sink is not None and not c.target.takes_sinks:
+            y = right_short_runs(c, y, q, (present[0], present[1]), heads, dim, inputs)
         for state, value in zip(states, present, strict=True):
             c.keep(state, value)
         return _own_channels(c, y, heads, dim)
@@ -108,7 +111,7 @@ class GroupQueryAttention:
         Without outputs of its own for them: with these, the operator copies the whole buffers at every step.
         """
         c.needs_runtime("1.31.0")  # 1.26.0 refuses that, 1.27.0 to 1.30.0 end the process
-        assert not heads.max_alibi_bias and heads.norms is None
+        assert not heads.max_alibi_bias and heads.norms is None and heads.sink is None
         g, dim = c.graph, stored_dim(heads)
         if dim != heads.dim:
             _check_widening(c.target, heads, dim)
@@ -126,8 +129,6 @@ def _attend(
     """The operator on q, k, v and the past states."""
     lengths = _checked_lengths(c, inputs) if c.target.checks_indices else inputs.sequence_lengths
     cos, sin = heads.rope.tables() if heads.rope else (None, None)
-    if heads.sink is not None:
-        _check_sinks(c.target)
     behind: list[Value | None] = [] if heads.sink is None else [*[None] * SINK_INPUTS_BEHIND, heads.sink]
     extra: dict[str, Any] = {}
     if heads.norms is not None:
@@ -190,16 +191,6 @@ def _check_chunks(c: GraphContext, heads: Heads) -> None:
             f"{c.target.name} has no chunked attention, and the context of {c.context_length} tokens is longer than a"
             f" chunk of {heads.chunk}",
             f"take --context-length {heads.chunk} or less, or leave out --ep",
-        )
-
-
-def _check_sinks(target: Target) -> None:
-    """Refuse where a kernel counts a sink more than once."""
-    if not target.takes_sinks:
-        raise MobiusError(
-            f"attention sinks cannot be on {target.name}: where several tokens follow a cache, ONNX Runtime's kernel is"
-            " wrong and says nothing",
-            "leave out --ep: the target onnx has them as plain products",
         )
 
 

@@ -20,8 +20,7 @@ def sink_attention(
     q = g.op("Reshape", q, g.ints(0, heads.kv_count, -1, heads.dim))  # queries that share a key, below one another
     scores = g.op("MatMul", q, g.op("Transpose", keys, perm=[0, 1, 3, 2]))
     scores = g.op("Add", g.op("Reshape", scores, g.ints(0, heads.count, -1, 0)), mask)
-    shares = g.op("Softmax", g.op("Concat", scores, _column(c, scores, heads), axis=3), axis=-1)
-    shares = g.op("Slice", shares, g.ints(0), g.ints(-1), g.ints(3))
+    shares = sink_softmax(c, scores, g.op("Reshape", heads.sink, g.ints(1, heads.count, 1, 1)))
     y = g.op("MatMul", g.op("Reshape", shares, g.ints(0, heads.kv_count, -1, 0)), values)
     y = g.op("Reshape", y, g.ints(0, heads.kv_count, shared, -1, heads.value_dim))
     y = g.op("Transpose", y, perm=[0, 3, 1, 2, 4])
@@ -34,8 +33,9 @@ def _by_head(c: GraphContext, x: Value, heads: int, dim: int) -> Value:
     return g.op("Transpose", g.op("Reshape", x, g.ints(0, 0, heads, dim)), perm=[0, 2, 1, 3])
 
 
-def _column(c: GraphContext, scores: Value, heads: Heads) -> Value:
-    """The sinks as a column of the scores [batch, count, sequence, total]."""
+def sink_softmax(c: GraphContext, scores: Value, sink: Value) -> Value:
+    """The keys' shares of scores [..., keys], of which the sinks [..., 1] take theirs; these need not have its axes."""
     g = c.graph
-    rows = g.op("Concat", g.op("Shape", scores, start=0, end=3), g.ints(1), axis=0)
-    return g.op("Expand", g.op("Reshape", heads.sink, g.ints(1, heads.count, 1, 1)), rows)
+    rows = g.op("Concat", g.op("Shape", scores, start=0, end=-1), g.ints(1), axis=0)
+    shares = g.op("Softmax", g.op("Concat", scores, g.op("Expand", sink, rows), axis=-1), axis=-1)
+    return g.op("Slice", shares, g.ints(0), g.ints(-1), g.ints(-1))

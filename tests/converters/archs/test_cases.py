@@ -44,7 +44,7 @@ def test_float16_graph_for_gpus(tmp_path: Path, arch: str) -> None:
     ids = prompt(24, plan.spec.vocab)
     wanted = session.logits(ids)
     with GgufFile.open(path) as source:
-        half = make_plan(source, replace(choose_target("cuda"), norms_heads=False, takes_sinks=True))
+        half = make_plan(source, replace(choose_target("cuda"), norms_heads=False))
         assert not ON_GPUS_MISSING & {node.op_type for node in half.graph.nodes}
         (tmp_path / "half").mkdir()
         write_graph(half.graph, tmp_path / "half", {}, ("test", "0"))
