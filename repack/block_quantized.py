@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,10 @@ class BlockMatrix(ABC):
     def offset(self) -> F64:
         """Float64 [rows, blocks], exact; only where the layout has offsets."""
 
+    @abstractmethod
+    def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> "BlockMatrix":
+        """Some of the rows and columns, each from a first one up to another; columns by whole blocks of the file."""
+
     def zero_points(self) -> U8 | None:
         """Integer zero points uint8 [rows, blocks]; None: 2**(bits - 1) everywhere."""
         return None
@@ -113,6 +117,15 @@ class BlockQuantized(BlockMatrix):
     def rows(self) -> U8:
         """The blocks, rows in order."""
         return self.raw if self.order is None else self.raw[self.order]
+
+    def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> "BlockQuantized":
+        """Views of the same bytes."""
+        weights, nbytes = self.quant.gguf_block
+        own, beside = slice(*rows), slice(*(end // weights * nbytes for end in columns))
+        layout = replace(self.layout, rows=rows[1] - rows[0], columns=columns[1] - columns[0])
+        if self.order is None:
+            return replace(self, layout=layout, raw=self.raw[own, beside])
+        return replace(self, layout=layout, raw=self.raw[:, beside], order=self.order[own])
 
     @property
     def planes(self) -> ExtractedPlanes:

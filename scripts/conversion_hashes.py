@@ -40,7 +40,7 @@ def write_models(folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, case in all_cases().items():
-        stem = name.replace(":", "").replace(" ", "_")
+        stem = name.replace(":", "").replace(" ", "_").replace("/", "_")
         for kind in ("F32", "Q4_K"):
             write_arch(folder / f"{stem}.{kind}.gguf", case, kind)
     for name, (arch, options) in CASES.items():

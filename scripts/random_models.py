@@ -3,7 +3,8 @@
 
 usage: python scripts/random_models.py SHAPE MIX OUT.gguf [LAYERS [EXPERTS]]
 
-shapes: llama-1.5b, llama-8b, qwen35-2b, mamba2-1.4b, qwen3-30b-a3b; mixes: q4_k_m, q4_0, q8_0
+shapes: llama-1.5b, llama-8b, qwen35-2b, mamba2-1.4b, qwen3-30b-a3b, gemma4-e4b, gemma4-31b, gemma4-26b-a4b
+mixes: q4_k_m, q4_0, q8_0
 
 The same random blocks serve all layers and experts, so a file takes seconds. Its tokenizer is made up; its logits mean
 nothing.
@@ -20,6 +21,14 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 MIXES = {"q4_k_m": ("Q4_K", "Q6_K"), "q4_0": ("Q4_0", "Q4_0"), "q8_0": ("Q8_0", "Q8_0")}  # most matrices, better ones
 BASE = {"context_length": 8192, "attention.layer_norm_rms_epsilon": 1e-5}
+# Every sixth layer sees all, with heads of its own; key heads are those of local and of global layers.
+GEMMA4: dict[str, Any] = {
+    "attention.key_length": 512, "attention.value_length": 512, "attention.key_length_swa": 256,
+    "attention.value_length_swa": 256, "rope.dimension_count": 512, "rope.dimension_count_swa": 256,
+    "rope.freq_base": 1e6, "rope.freq_base_swa": 1e4, "attention.sliding_window": 1024,
+    "attention.sliding_window_pattern": 6, "attention.shared_kv_layers": 0, "embedding_length_per_layer_input": 0,
+    "attention.layer_norm_rms_epsilon": 1e-6, "final_logit_softcapping": 30.0, "vocab_size": 262144,
+}  # fmt: skip
 SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "llama-1.5b": ("llama", {
         "embedding_length": 2048, "feed_forward_length": 8192, "block_count": 22, "attention.head_count": 32,
@@ -46,8 +55,24 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         "block_count": 48, "attention.head_count": 32, "attention.head_count_kv": 4, "attention.key_length": 128,
         "attention.value_length": 128, "rope.freq_base": 1e6, "vocab_size": 151936,
     }),
+    "gemma4-e4b": ("gemma4", GEMMA4 | {
+        "embedding_length": 2560, "feed_forward_length": 10240, "block_count": 42, "attention.head_count": 8,
+        "attention.head_count_kv": [2, 2], "attention.shared_kv_layers": 18, "attention.sliding_window": 512,
+        "embedding_length_per_layer_input": 256,
+    }),
+    "gemma4-31b": ("gemma4", GEMMA4 | {
+        "embedding_length": 5376, "feed_forward_length": 21504, "block_count": 60, "attention.head_count": 32,
+        "attention.head_count_kv": [16, 4],
+    }),
+    "gemma4-26b-a4b": ("gemma4", GEMMA4 | {
+        "embedding_length": 2816, "feed_forward_length": 2112, "block_count": 30, "attention.head_count": 16,
+        "attention.head_count_kv": [8, 2], "expert_count": 128, "expert_used_count": 8,
+        "expert_feed_forward_length": 704,
+    }),
 }  # fmt: skip
-Tensor = tuple[str, str, tuple[int, ...]]  # name, "most", "better", "float" or "router", shape
+Tensor = tuple[
+    str, str | float, tuple[int, ...]
+]  # name; "most", "better", "float", "half", "router" or a number; shape
 
 
 def llama_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
@@ -128,16 +153,86 @@ def experts_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
     yield "ffn_down_exps", good, (count, hidden, width)
 
 
-BARE = ("ssm_conv1d.bias", "ssm_dt.bias", "ssm_a", "ssm_d")  # names without the ending of weights
-LAYERS = {"llama": llama_layer, "qwen35": qwen35_layer, "mamba2": mamba2_layer, "qwen3moe": experts_layer}
+def gemma4_keys(p: dict[str, Any], layers: int) -> dict[str, Any]:
+    """Of each layer what the shape says once; of fewer `layers` than it has, whole periods share caches."""
+    period, count = p["attention.sliding_window_pattern"], p["block_count"]
+    local = [(layer + 1) % period > 0 for layer in range(count)]
+    near, far = p["attention.head_count_kv"]
+    return {
+        "attention.sliding_window_pattern": local,
+        "attention.head_count_kv": [near if one else far for one in local],
+        "attention.shared_kv_layers": p["attention.shared_kv_layers"] * count // (layers * period) * period,
+    }
+
+
+def gemma4_layer(p: dict[str, Any], layer: int, good: str) -> Iterator[Tensor]:
+    hidden, local = p["embedding_length"], p["attention.sliding_window_pattern"][layer]
+    dim, kv_heads = p["attention.key_length_swa" if local else "attention.key_length"], p["attention.head_count_kv"]
+    q, kv = p["attention.head_count"] * dim, kv_heads[layer] * dim
+    for name in ("attn_norm", "post_attention_norm", "ffn_norm", "post_ffw_norm"):
+        yield name, "float", (hidden,)
+    yield "layer_output_scale", 0.5, (1,)
+    yield "attn_q", "most", (q, hidden)
+    yield "attn_output", "most", (hidden, q)
+    yield "attn_q_norm", dim**-0.5, (dim,)  # scores have no other scale
+    if layer < p["block_count"] - p["attention.shared_kv_layers"]:
+        yield "attn_k", "most", (kv, hidden)
+        yield "attn_k_norm", "float", (dim,)
+        if local or min(kv_heads) == max(kv_heads):  # else keys are the values of global layers
+            yield "attn_v", good, (kv, hidden)
+    yield from feed_forward(hidden, p["feed_forward_length"], good)
+    if count := p.get("expert_count", 0):
+        for name in ("post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"):
+            yield name, "float", (hidden,)
+        yield "ffn_gate_inp", "router", (count, hidden)
+        yield "ffn_gate_inp.scale", hidden**0.5, (hidden,)
+        yield "ffn_gate_up_exps", "most", (count, 2 * p["expert_feed_forward_length"], hidden)
+        yield "ffn_down_exps", good, (count, hidden, p["expert_feed_forward_length"])
+        yield "ffn_down_exps.scale", "float", (count,)
+    if width := p["embedding_length_per_layer_input"]:
+        yield "inp_gate", "most", (width, hidden)
+        yield "proj", "most", (hidden, width)
+        yield "post_norm", "float", (hidden,)
+
+
+def gemma4_whole(p: dict[str, Any]) -> Iterator[Tensor]:
+    hidden, width = p["embedding_length"], p["embedding_length_per_layer_input"]
+    yield "token_embd.weight", "better", (p["vocab_size"], hidden)
+    yield "output_norm.weight", "float", (hidden,)
+    yield "rope_freqs.weight", "turned", (p["attention.key_length"] // 2,)
+    if width:
+        yield "per_layer_token_embd.weight", "better", (p["vocab_size"], p["block_count"] * width)
+        yield "per_layer_model_proj.weight", "half", (p["block_count"] * width, hidden)
+        yield "per_layer_proj_norm.weight", "float", (width,)
+
+
+def whole(p: dict[str, Any]) -> Iterator[Tensor]:
+    yield "token_embd.weight", "most", (p["vocab_size"], p["embedding_length"])
+    yield "output_norm.weight", "float", (p["embedding_length"],)
+    yield "output.weight", "better", (p["vocab_size"], p["embedding_length"])
+
+
+BARE = (
+    "ssm_conv1d.bias",
+    "ssm_dt.bias",
+    "ssm_a",
+    "ssm_d",
+    "ffn_gate_inp.scale",
+    "ffn_down_exps.scale",
+)  # names without the ending of weights
+LAYERS = {
+    "llama": llama_layer,
+    "qwen35": qwen35_layer,
+    "mamba2": mamba2_layer,
+    "qwen3moe": experts_layer,
+    "gemma4": gemma4_layer,
+}
 
 
 def tensors(arch: str, p: dict[str, Any]) -> Iterator[Tensor]:
     """All of a model; the better type goes where llama.cpp's Q4_K_M has it: values and down of half of the layers."""
-    count, hidden = p["block_count"], p["embedding_length"]
-    yield "token_embd.weight", "most", (p["vocab_size"], hidden)
-    yield "output_norm.weight", "float", (hidden,)
-    yield "output.weight", "better", (p["vocab_size"], hidden)
+    count = p["block_count"]
+    yield from gemma4_whole(p) if arch == "gemma4" else whole(p)
     for layer in range(count):
         good = "better" if layer < count // 8 or layer >= 7 * count // 8 or layer % 3 == 2 else "most"
         for name, role, shape in LAYERS[arch](p, layer, good):
@@ -151,6 +246,8 @@ def write_random(path: Path, shape: str, mix: str, *sizes: int) -> None:
 
     arch, own = SHAPES[shape]
     p = {**BASE, **own, **dict(zip(("block_count", "expert_count"), sizes, strict=False))}
+    if arch == "gemma4":
+        p |= gemma4_keys(p, own["block_count"])
     writer = gguf.GGUFWriter(path, arch)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
@@ -164,14 +261,23 @@ def write_random(path: Path, shape: str, mix: str, *sizes: int) -> None:
     kinds = dict(zip(("most", "better"), MIXES[mix], strict=True))
     made: dict[tuple[str, tuple[int, ...]], Any] = {}
     for name, role, size in tensors(arch, p):
-        if role == "float":
-            writer.add_tensor(name, (-0.5 if name.endswith("ssm_a") else 1.0) * np.ones(size, np.float32))
+        if role == "float" or isinstance(role, float):
+            number = role if isinstance(role, float) else -0.5 if name.endswith("ssm_a") else 1.0
+            writer.add_tensor(name, np.full(size, number, np.float32))
+            continue
+        if role == "turned":  # a quarter of the pairs
+            writer.add_tensor(name, np.where(np.arange(*size) < size[0] // 4, 1, 1e30).astype(np.float32))
+            continue
+        if role == "half":
+            writer.add_tensor(name, (0.02 * np.random.default_rng(0).standard_normal(size, np.float32)).astype("f2"))
             continue
         if role == "router":  # each layer another one: tokens take different experts
             draws = np.random.default_rng(len(name) + int(name.split(".")[1])).standard_normal(size)
             writer.add_tensor(name, (0.05 * draws).astype(np.float32))
             continue
         kind = kinds[role]
+        if size[-1] % 256:  # as llama.cpp does
+            kind = {"Q4_K": "Q5_0", "Q6_K": "Q8_0"}.get(kind, kind)
         if (kind, size) not in made:
             made[kind, size] = random_matrix(kind, *size)
         writer.add_tensor(name, made[kind, size], raw_dtype=gguf.GGMLQuantizationType[kind])
@@ -188,7 +294,13 @@ def random_matrix(kind: str, *size: int) -> Any:
     *stack, rows, columns = size
     weights, nbytes = BLOCK_SIZES[kind]
     raw = np.random.default_rng(0).integers(0, 256, (rows * columns // weights, nbytes), dtype=np.uint8)
-    fields = {"Q4_0": {0: 4e-3}, "Q8_0": {0: 3e-4}, "Q4_K": {0: 1.3e-4, 2: 1.0e-3}, "Q6_K": {208: 1.5e-5}}[kind]
+    fields = {
+        "Q4_0": {0: 4e-3},
+        "Q5_0": {0: 2e-3},
+        "Q8_0": {0: 3e-4},
+        "Q4_K": {0: 1.3e-4, 2: 1.0e-3},
+        "Q6_K": {208: 1.5e-5},
+    }[kind]
     for offset, value in fields.items():
         raw[:, offset : offset + 2] = np.array([value], np.float16).view(np.uint8)
     return np.broadcast_to(raw.reshape(rows, -1), (*stack, rows, raw.size // rows)).copy()

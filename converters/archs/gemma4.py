@@ -1,4 +1,6 @@
-"""Gemma 4, dense: local and global layers with heads of their own, caches that later layers read, per-layer embeddings.
+"""Gemma 4: local and global layers with heads of their own, caches that later layers read, per-layer embeddings.
+
+Its mixture has experts beside the feed-forward that every token takes.
 
 What a file has of it, its keys and tensors say: no size is known by its name.
 """
@@ -7,24 +9,38 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from converters.archs.common import attention, decoder, gated_mlp, head_dim, local_layers, rms_norm
+from converters.archs.experts import IMPLIED, experts
 from converters.archs.gemma4_class import hugging_face
 from converters.archs.hparams import Hparams
-from converters.archs.layers import SANDWICH, layer
+from converters.archs.layers import SANDWICH, NormNames, layer
 from converters.archs.registry import architecture
 from converters.archs.rope import rope
-from converters.spec import Attention, Block, HeadNorm, Layer, ModelSpec, PerLayerEmbedding, PerLayerInput, Rope
+from converters.spec import (
+    Attention,
+    Block,
+    DenseAndExperts,
+    HeadNorm,
+    Layer,
+    Mlp,
+    ModelSpec,
+    PerLayerEmbedding,
+    PerLayerInput,
+    Rope,
+)
 from repack.errors import MobiusError
 
 LOCAL_THETA = 10000.0  # rotary base of local layers, unless the file says otherwise
 FINAL_SOFTCAP = 30.0  # of the logits, unless the file says otherwise; 0 is none
 ACTIVATION = "gelu_tanh"
+MIXED = NormNames("attn_norm", "post_attention_norm", None, "post_ffw_norm")  # feed-forward and experts have their own
+NOT_OF_DENSE = ("expert_count", "expert_used_count", "expert_feed_forward_length")  # keys that say nothing there
 
 
-@architecture("gemma4", "Gemma 4, dense", hugging_face)
+@architecture("gemma4", "Gemma 4: E2B, E4B, 26B-A4B, 31B", hugging_face)
 def gemma4(h: Hparams) -> ModelSpec:
     """Sandwich norms, norms on q, k and v, no attention scale; norms hold the weight itself."""
     hidden, width = h.positive("embedding_length"), h.integer("embedding_length_per_layer_input")
-    h.ignore("expert_feed_forward_length")  # says nothing without experts
+    h.ignore(*NOT_OF_DENSE, *IMPLIED)
     layers = _layers(h, width > 0)
     return decoder(
         h,
@@ -57,7 +73,9 @@ def _layers(h: Hparams, per_layer: bool) -> tuple[Layer, ...]:
     window = h.positive("attention.sliding_window")
 
     def made(i: int, mixer: Attention) -> Layer:
-        found = layer(i, mixer, gated_mlp(h, ACTIVATION, layer=i), SANDWICH)
+        dense = gated_mlp(h, ACTIVATION, layer=i)
+        mixed = h.has_tensor(f"blk.{i}.ffn_gate_inp.weight")
+        found = layer(i, mixer, _beside(h, dense, i) if mixed else dense, MIXED if mixed else SANDWICH)
         if per_layer:
             found = replace(found, blocks=(*found.blocks, Block(PerLayerInput(ACTIVATION), None, "post_norm")))
         scaled = h.has_tensor(f"blk.{i}.layer_output_scale.weight")
@@ -70,6 +88,12 @@ def _layers(h: Hparams, per_layer: bool) -> tuple[Layer, ...]:
                 f"layer {i} reads keys and values of layer {owner}, but asks for others", "the metadata is damaged"
             )
     return tuple(made(i, mixer) for i, mixer in enumerate(mixers))
+
+
+def _beside(h: Hparams, dense: Mlp, i: int) -> DenseAndExperts:
+    """Experts whose weights, scores of all, add up to one for each token."""
+    width = h.positive("expert_feed_forward_length")
+    return DenseAndExperts(dense, experts(h, width, ACTIVATION, layer=i, normalize=True))
 
 
 def _attention(h: Hparams, i: int, rotary: Rope, window: int | None, owner: int | None) -> Attention:

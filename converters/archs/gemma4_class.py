@@ -4,18 +4,18 @@ from collections.abc import Container, Sequence
 from typing import Any
 
 from converters.archs.hugging_face import HuggingFace, windows
-from converters.spec import Attention, Mlp, ModelSpec
+from converters.spec import Attention, Experts, Mlp, ModelSpec
 
 # Rotary embeddings as version 4 of transformers spells them: it has no such class, and the class trips over them.
 OLD_WORDS = dict.fromkeys(("rope_theta", "rope_scaling", "rope_local_base_freq", "partial_rotary_factor"))
 
 
 def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None:
-    """The class, where all local layers are alike, all global ones are, and the last one is global."""
+    """The class, where layers of a kind are alike, the last one is global, and all layers have experts or none."""
     mixers = [module for module in spec.modules() if isinstance(module, Attention)]
     local, whole = ([m for m in mixers if (m.window is not None) == near] for near in (True, False))
-    double = _doubled(spec, mixers)
-    if not (_alike(local) and _alike(whole)) or mixers[-1].window is not None or double is None:
+    double, mixed = _doubled(spec, mixers), _experts(spec)
+    if not (_alike(local) and _alike(whole)) or mixers[-1].window is not None or double is None or mixed is None:
         return None
     first, last = mixers[0] if not local else local[0], whole[-1]
     as_values = any(mixer.keys_as_values for mixer in whole)
@@ -33,8 +33,7 @@ def hugging_face(spec: ModelSpec, tensors: Container[str]) -> HuggingFace | None
         "hidden_size_per_layer_input": spec.per_layer.width if spec.per_layer else 0,
         "vocab_size_per_layer_input": spec.vocab,
         "final_logit_softcapping": spec.final_softcap or None,
-        **dict.fromkeys(("num_experts", "top_k_experts", "moe_intermediate_size")),
-        "enable_moe_block": False,
+        **mixed,
     }
     return HuggingFace(
         "gemma4_text",
@@ -61,3 +60,14 @@ def _doubled(spec: ModelSpec, mixers: Sequence[Attention]) -> bool | None:
     factors = {width / widths[0] for width, mixer in zip(widths, mixers, strict=True) if mixer.cache_of is not None}
     usual = {width for width, mixer in zip(widths, mixers, strict=True) if mixer.cache_of is None}
     return factors == {2.0} if len(usual) == 1 and factors in (set(), {1.0}, {2.0}) else None
+
+
+def _experts(spec: ModelSpec) -> dict[str, Any] | None:
+    """Their numbers in the class' words; None where some layers have none, or others."""
+    found = [m for m in spec.modules() if isinstance(m, Experts)]
+    numbers = {(m.count, m.used, m.width) for m in found}
+    if len(numbers) > 1 or len(found) not in (0, len(spec.layers)):
+        return None
+    values = numbers.pop() if numbers else (None, None, None)
+    names = ("num_experts", "top_k_experts", "moe_intermediate_size")
+    return {**dict(zip(names, values, strict=True)), "enable_moe_block": bool(found)}

@@ -31,6 +31,20 @@ DTYPES: dict[str, tuple[int, int]] = {
 }
 Shape = tuple[int | str, ...]
 Compute = Callable[[], npt.NDArray[Any]]
+PIECE_BYTES = 8 << 20  # of a weight that is computed in pieces; what is made on the way is several times as large
+
+
+@dataclass(frozen=True)
+class InPieces:
+    """Computes `count` elements of an array's first axis, or `between` two of them, both multiples of `step`."""
+
+    count: int
+    between: Callable[[int, int], npt.NDArray[Any]]
+    step: int = 1
+
+    def __call__(self) -> npt.NDArray[Any]:
+        """All."""
+        return self.between(0, self.count)
 
 
 @dataclass(eq=False)
@@ -52,6 +66,17 @@ class Value:
         assert self.dtype is not None and self.shape is not None
         count = int(np.prod([int(n) for n in self.shape], dtype=np.int64))
         return (count * DTYPES[self.dtype][0] + 7) // 8
+
+    def pieces(self) -> Iterator[npt.NDArray[Any]]:
+        """An initializer's array in pieces along its first axis, as small as it can be computed; or as a whole."""
+        assert self.compute is not None
+        if not isinstance(self.compute, InPieces):
+            yield self.compute()
+            return
+        count, step = self.compute.count, self.compute.step
+        size = max(1, PIECE_BYTES * count // (self.nbytes * step)) * step
+        for first in range(0, count, size):
+            yield self.compute.between(first, min(first + size, count))
 
 
 @dataclass(eq=False)

@@ -1,6 +1,7 @@
 """Writes a finished graph as an ONNX file with external data, reading each weight when its turn comes."""
 
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 import onnx_ir as ir
@@ -106,4 +107,17 @@ def _tensor(value: Value) -> ir.LazyTensor:
             return ir.PackedTensor(array.reshape(-1), onnx_type, shape=size, name=value.name)
         return ir.Tensor(array.reshape(size), onnx_type, name=value.name)
 
-    return ir.LazyTensor(make, onnx_type, ir.Shape(size), name=value.name)
+    return _Pieces(value, make, onnx_type, ir.Shape(size), name=value.name)
+
+
+class _Pieces(ir.LazyTensor):
+    """A weight that goes to the file as it is computed."""
+
+    def __init__(self, value: Value, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._value = value
+
+    def tofile(self, file: BinaryIO) -> None:
+        """Write all bytes."""
+        for piece in self._value.pieces():
+            file.write(np.ascontiguousarray(piece).view(np.uint8).data)

@@ -6,6 +6,7 @@ from converters.spec.experts import (
     SIGMOID_OF_CHOSEN,
     SOFTMAX,
     SOFTMAX_OF_CHOSEN,
+    DenseAndExperts,
     Experts,
     GroveExperts,
     Router,
@@ -30,9 +31,9 @@ from converters.spec.rope import ContextFactors, LinearScaling, Rope, YarnScalin
 
 __all__ = [
     "CORRECTED", "LAYER_INPUT", "SIGMOID", "SIGMOID_OF_CHOSEN", "SOFTMAX", "SOFTMAX_OF_CHOSEN", "STREAM", "Attention",
-    "Block", "ChannelMix", "ClampedSwiglu", "ContextFactors", "Experts", "GatedDeltaNet", "GatedShortConv",
-    "GroveExperts", "HeadNorm", "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer", "LimitedSwiglu", "LinearMixer",
-    "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm", "PerLayerEmbedding", "PerLayerInput",
-    "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope", "Router", "StateSpace", "Streams", "TimeMix",
-    "Xielu", "YarnScaling",
+    "Block", "ChannelMix", "ClampedSwiglu", "ContextFactors", "DenseAndExperts", "Experts", "GatedDeltaNet",
+    "GatedShortConv", "GroveExperts", "HeadNorm", "KeyedDeltaNet", "LatentAttention", "Laurel", "Layer",
+    "LimitedSwiglu", "LinearMixer", "LinearScaling", "Mamba", "Mamba2", "Mlp", "ModelSpec", "Module", "Norm",
+    "PerLayerEmbedding", "PerLayerInput", "ProjectedSpace", "QueryTemperature", "ReplacingMix", "Rope", "Router",
+    "StateSpace", "Streams", "TimeMix", "Xielu", "YarnScaling",
 ]  # fmt: skip

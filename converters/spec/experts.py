@@ -1,6 +1,7 @@
 """Mixtures of experts: feed-forwards of which each token takes a few."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from converters.spec.layer import Module
 from converters.spec.mlp import ClampedSwiglu, LimitedSwiglu, Mlp
@@ -70,3 +71,21 @@ class GroveExperts(Module):
     shared: Experts
     group: int
     scale: float
+
+
+@dataclass(frozen=True)
+class DenseAndExperts(Module):
+    """A feed-forward and experts side by side, with norms of their own before and behind each; the sum (Gemma 4).
+
+    Both read the residual stream. So does the router: its norm times the tensor ffn_gate_inp.scale, divided by the root
+    of the number of channels.
+    """
+
+    wide: ClassVar[bool] = True
+
+    dense: Mlp
+    experts: Experts
+
+    def parts(self) -> tuple[Module, ...]:
+        """Itself and both."""
+        return (self, self.dense, self.experts)

@@ -15,6 +15,10 @@ class Module:
 
     wide: ClassVar[bool] = False
 
+    def parts(self) -> tuple["Module", ...]:
+        """Itself, and modules that it is made of where others ask for them."""
+        return (self,)
+
 
 @dataclass(frozen=True)
 class Block:

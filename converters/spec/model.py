@@ -67,8 +67,8 @@ class ModelSpec:
     wide_residual: bool = False
 
     def modules(self) -> Iterator[Module]:
-        """Of all blocks of all layers, in order."""
-        return (block.module for layer in self.layers for block in layer.blocks)
+        """Of all blocks of all layers, in order, each before its parts."""
+        return (part for layer in self.layers for block in layer.blocks for part in block.module.parts())
 
     @property
     def attention(self) -> Attention | LatentAttention | None:

@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.graph.context import GraphContext
-from converters.graph.graph import Value
-from converters.weights.matrix import ExpertStack, Matrix, Parts, offsets, whole_layout
+from converters.graph.graph import InPieces, Value
+from converters.weights import pieces
+from converters.weights.matrix import ExpertStack, Matrix, Parts, whole_layout
+from converters.weights.pieces import upright
 from repack.block_quantized import Layout
 
 
@@ -30,10 +32,11 @@ def _offsets(c: GraphContext, name: str, parts: Sequence[Parts], layout: Layout)
     """[experts, blocks, rows]: as a product with block sums takes them."""
     dtype = c.target.dtype
 
-    def compute() -> npt.NDArray[Any]:
-        return np.stack([np.ascontiguousarray(offsets(own, dtype).T) for own in parts])
+    def between(first: int, end: int) -> npt.NDArray[Any]:
+        return np.stack([upright(own, pieces.offset(dtype))().T for own in parts[first:end]])
 
-    return c.graph.initializer(f"{name}.offset", dtype, (len(parts), layout.block_shape.blocks, layout.rows), compute)
+    shape = (len(parts), layout.block_shape.blocks, layout.rows)
+    return c.graph.initializer(f"{name}.offset", dtype, shape, InPieces(len(parts), between))
 
 
 def place_stack(name: str, parts: Sequence[Parts], form: str, nbytes: int, rows_first: bool = True) -> None:

@@ -1,15 +1,15 @@
 """What a matrix of the model is to the blocks that use it, and what a form of matrices has to do."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.weights.records import TensorRecord, store_as
+from converters.weights.records import TensorRecord
 from repack.bits import U8
 from repack.block_quantized import F64, BlockMatrix, Layout
 from repack.errors import MobiusError
@@ -107,7 +107,7 @@ class WeightFormat(Protocol):
 @dataclass(frozen=True)
 class FolderRows(BlockMatrix):
     """Rows `first_row` and on of a matrix in a folder, whose scales and offsets are [rows, blocks] or, turned, their
-    transposes.
+    transposes; of their columns those from `first_column` on.
     """
 
     layout: Layout
@@ -116,6 +116,16 @@ class FolderRows(BlockMatrix):
     all_scale: npt.NDArray[Any]
     all_offset: npt.NDArray[Any] | None
     turned: bool = False
+    first_column: int = 0
+
+    def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> Self:
+        """Of the same arrays."""
+        return replace(
+            self,
+            layout=replace(self.layout, rows=rows[1] - rows[0], columns=columns[1] - columns[0]),
+            first_row=self.first_row + rows[0],
+            first_column=self.first_column + columns[0],
+        )
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
@@ -131,30 +141,15 @@ class FolderRows(BlockMatrix):
         return np.ascontiguousarray(self.own(self.all_offset), np.float64)
 
     def own(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """This tensor's rows of an array of all, standing upright."""
+        """This tensor's rows and blocks of an array of all, standing upright."""
+        first, count = self.first_column // self.layout.block_size, self.layout.block_shape.blocks
         upright = stored.T if self.turned else stored
-        return upright[self.first_row : self.first_row + self.layout.rows]
+        return upright[self.first_row : self.first_row + self.layout.rows, first : first + count]
 
 
 def whole_layout(parts: Sequence[StoredRows]) -> Layout:
     """Of all parts, below one another."""
     return replace(parts[0].layout, rows=sum(part.layout.rows for part in parts))
-
-
-def joined(arrays: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Rows below one another, without a copy when there is one array."""
-    found = list(arrays)
-    return found[0] if len(found) == 1 else np.concatenate(found)
-
-
-def scales(parts: Sequence[StoredRows], dtype: str) -> npt.NDArray[Any]:
-    """Scales [rows, blocks] of all parts in the target type; roundings are counted."""
-    return joined(store_as(part.matrix().scale(), dtype, part.record, "scale") for part in parts)
-
-
-def offsets(parts: Sequence[StoredRows], dtype: str) -> npt.NDArray[Any]:
-    """Offsets [rows, blocks] of all parts in the target type; roundings are counted."""
-    return joined(store_as(part.matrix().offset(), dtype, part.record, "offset") for part in parts)
 
 
 def block_sums(c: GraphContext, x: Value, layout: Layout) -> Value:

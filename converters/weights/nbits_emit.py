@@ -7,8 +7,10 @@ import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.weights.matrix import StoredRows, joined, offsets, scales
+from converters.weights import pieces
+from converters.weights.matrix import StoredRows
 from converters.weights.nbits_matrix import NBitsMatrix
+from converters.weights.pieces import joined, upright
 from converters.weights.recorder import Recorder
 from repack.bits import pair_pack
 from repack.block_quantized import BlockQuantized, Layout
@@ -22,16 +24,16 @@ def emit_fast(c: GraphContext, name: str, layout: Layout, parts: Sequence[Stored
     shape = (layout.rows, layout.block_shape.blocks)
     offset = None
     if layout.has_offset:
-        offset = g.initializer(f"{name}.offset", wanted, shape, lambda: offsets(parts, wanted))
+        offset = g.initializer(f"{name}.offset", wanted, shape, upright(parts, pieces.offset(wanted)))
     # Stored as the file has them where widening them is exact.
     dtype = "float16" if layout.float16_scale and wanted == "float32" else wanted
     codes = g.initializer(
         f"{name}.codes",
         "uint8",
         (*shape, layout.code_bytes // shape[1]),
-        lambda: joined(part.matrix().codes() for part in parts),
+        upright(parts, pieces.codes),
     )
-    scale = g.initializer(f"{name}.scale", dtype, shape, lambda: scales(parts, dtype))
+    scale = g.initializer(f"{name}.scale", dtype, shape, upright(parts, pieces.scale(dtype)))
     if dtype != wanted:
         # The codes must be derived as the scale is. An Identity costs nothing: where a session folds the Cast,
         # it first drops the Identity.
@@ -71,9 +73,9 @@ class _StoredPlanes(Mapping[str, Value]):
         def compute() -> npt.NDArray[Any]:
             if plane == list(self._quant.planes)[-1]:
                 # The session will round the scales; find out now, once per tensor, what that changes.
-                scales(self._parts, dtype)
+                upright(self._parts, pieces.scale(dtype))()
                 if self._quant.offset is not None:
-                    offsets(self._parts, dtype)
+                    upright(self._parts, pieces.offset(dtype))()
             values = joined(self._plane(part, plane) for part in self._parts)
             return pair_pack(values) if found.dtype == "uint4" else values
 

@@ -1,17 +1,15 @@
 """How stacks of matrices of MatMulNBits are stored: experts one by one, or beside one another in one matrix."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from converters.graph.context import GraphContext
 from converters.graph.graph import Value
-from converters.weights.matrix import ExpertStack, Parts, StoredRows, offsets, scales, whole_layout
+from converters.weights import pieces
+from converters.weights.matrix import ExpertStack, Parts, StoredRows, whole_layout
 from converters.weights.nbits_emit import emit_small
 from converters.weights.nbits_matrix import NBitsMatrix
+from converters.weights.pieces import Make, beside
 from repack.block_quantized import Layout
 
 
@@ -40,14 +38,12 @@ def emit_beside(c: GraphContext, name: str, parts: Sequence[StoredRows]) -> NBit
     g, wanted, layout = c.graph, c.target.dtype, _beside(parts)
     shape = (layout.rows, layout.block_shape.blocks)
 
-    def stored(part: str, dtype: str, size: tuple[int, ...], each: Callable[[StoredRows], npt.NDArray[Any]]) -> Value:
-        return g.initializer(
-            f"{name}.{part}", dtype, size, lambda: np.concatenate([each(one) for one in parts], axis=1)
-        )
+    def stored(part: str, dtype: str, make: Make, *tail: int) -> Value:
+        return g.initializer(f"{name}.{part}", dtype, (*shape, *tail), beside(parts, make))
 
-    codes = stored("codes", "uint8", (*shape, layout.code_bytes // shape[1]), lambda one: one.matrix().codes())
-    scale = stored("scale", wanted, shape, lambda one: scales([one], wanted))
-    offset = stored("offset", wanted, shape, lambda one: offsets([one], wanted)) if layout.has_offset else None
+    codes = stored("codes", "uint8", pieces.codes, layout.code_bytes // shape[1])
+    scale = stored("scale", wanted, pieces.scale(wanted))
+    offset = stored("offset", wanted, pieces.offset(wanted)) if layout.has_offset else None
     return NBitsMatrix(layout, codes, scale, offset)
 
 

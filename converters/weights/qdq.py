@@ -1,14 +1,15 @@
 """Standard ONNX: DequantizeLinear over blocks of a transposed matrix, which runtimes fuse with the MatMul behind."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from converters.graph.context import GraphContext
-from converters.graph.graph import Value
+from converters.graph.graph import InPieces, Value
+from converters.weights import pieces
 from converters.weights.experts import emit_each, expert_stem, place_stack
 from converters.weights.matrix import (
     ExpertStack,
@@ -18,11 +19,9 @@ from converters.weights.matrix import (
     SelectableMatrix,
     StoredRows,
     block_sums,
-    joined,
-    offsets,
-    scales,
     whole_layout,
 )
+from converters.weights.pieces import Make, turned, upright
 from converters.weights.records import TensorRecord
 from repack.bits import U8, pair_pack, pair_unpack
 from repack.block_quantized import BlockMatrix, Layout
@@ -140,18 +139,18 @@ class Qdq:
         turn = 1 if gathered else -1
         shape = (layout.rows, layout.block_shape.blocks)[::turn]
 
-        def stored(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-            return values if gathered else np.ascontiguousarray(values.T)
+        def stored(make: Make) -> InPieces:
+            return upright(parts, make) if gathered else turned(parts, make, layout.block_size)
 
         size = (layout.rows, layout.columns)[::turn]
         kind = f"int{layout.bits}"
         if gathered and layout.bits == 4:
             kind, size = "uint8", (layout.rows, layout.columns // 2)
-        codes = g.initializer(f"{name}.codes", kind, size, lambda: _signed(parts, layout, gathered))
-        scale = g.initializer(f"{name}.scale", dtype, shape, lambda: stored(scales(parts, dtype)))
+        codes = g.initializer(f"{name}.codes", kind, size, _signed(parts, layout, gathered))
+        scale = g.initializer(f"{name}.scale", dtype, shape, stored(pieces.scale(dtype)))
         offset = None
         if layout.has_offset:
-            offset = g.initializer(f"{name}.offset", dtype, shape, lambda: stored(offsets(parts, dtype)))
+            offset = g.initializer(f"{name}.offset", dtype, shape, stored(pieces.offset(dtype)))
         return QdqMatrix(layout, gathered, codes, scale, offset)
 
     def read_back(
@@ -167,7 +166,7 @@ class Qdq:
             stored = array(f"{record.stored_as}.offset")
             offset = stored if expert is None else stored[expert]
         codes, scale = array(f"{stem}.codes"), array(f"{stem}.scale")
-        return _QdqRows(layout, record.first_row, codes, scale, offset, turned=not record.rows_first)
+        return _QdqRows(layout, record.first_row, codes, scale, offset, not record.rows_first, width=layout.columns)
 
 
 def _form(layout: Layout) -> str:
@@ -176,26 +175,52 @@ def _form(layout: Layout) -> str:
     return f"int{layout.bits}, block {layout.block_size}{correction}"
 
 
-def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> U8 | npt.NDArray[np.int8]:
+def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> InPieces:
     """Codes minus 2^(bits - 1), mostly transposed: int8, or nibbles two to a byte."""
-    codes = joined(part.matrix().codes() for part in parts)
+
+    def stored(centred: U8) -> npt.NDArray[Any]:
+        return pair_pack(centred.reshape(-1)) if layout.bits == 4 else centred.view(np.int8)
+
+    if rows_first:
+        return upright(parts, lambda matrix, _: stored(_centred(matrix)))
+    whole = turned(parts, lambda matrix, _: _centred(matrix), 1)
+    return replace(whole, between=lambda first, end: stored(whole.between(first, end)))
+
+
+def _centred(matrix: BlockMatrix) -> U8:
+    """Codes minus 2^(bits - 1), one to a byte: uint8 [rows, columns]."""
+    layout, codes = matrix.layout, matrix.codes()
     numbers = pair_unpack(codes) if layout.bits == 4 else codes
-    middle = np.uint8(1 << (layout.bits - 1))
-    upright = (numbers ^ middle).reshape(layout.rows, layout.columns)
-    centred = np.ascontiguousarray(upright if rows_first else upright.T)
-    return pair_pack(centred.reshape(-1)) if layout.bits == 4 else centred.view(np.int8)
+    return (numbers ^ np.uint8(1 << (layout.bits - 1))).reshape(layout.rows, layout.columns)
 
 
 @dataclass(frozen=True)
 class _QdqRows(FolderRows):
-    """`all_codes`: uint8 [all] for 4 bits, two to a byte, else int8, in the order in which the graph has them."""
+    """`all_codes`: uint8 [all] for 4 bits, two to a byte, else int8, in the order in which the graph has them.
+
+    `width`: columns of the whole matrix.
+    """
+
+    width: int = 0
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
-        layout = self.layout
-        four = layout.bits == 4
-        numbers = pair_unpack(self.all_codes.reshape(-1)) if four else self.all_codes.view(np.uint8)
-        standing = numbers.reshape((layout.columns, -1) if self.turned else (-1, layout.columns))
-        centred = np.ascontiguousarray(self.own(standing)) ^ np.uint8(1 << (layout.bits - 1))
+        layout, first = self.layout, (self.first_row, self.first_column)
+        rows, columns = slice(first[0], first[0] + layout.rows), slice(first[1], first[1] + layout.columns)
+        found = self._numbers(columns, rows).T if self.turned else self._numbers(rows, columns)
+        centred = np.ascontiguousarray(found) ^ np.uint8(1 << (layout.bits - 1))
         blocks = centred.reshape(layout.rows, layout.block_shape.blocks, layout.block_size)
-        return pair_pack(blocks) if four else blocks
+        return pair_pack(blocks) if layout.bits == 4 else blocks
+
+    def _numbers(self, along: slice, across: slice) -> U8:
+        """Signed codes of a part of the matrix as it stands, one to a byte."""
+        if self.layout.bits == 8:
+            return self.all_codes.view(np.uint8)[along, across]
+        flat = self.all_codes.reshape(-1)
+        length = 2 * flat.size // self.width if self.turned else self.width
+        if length % 2:  # lines begin within a byte, but blocks of lines do not
+            lines = flat[along.start * length // 2 : along.stop * length // 2]
+            return pair_unpack(lines).reshape(-1, length)[:, across]
+        first, count = across.start % 2, across.stop - across.start
+        pairs = flat.reshape(-1, length // 2)[along, across.start // 2 : (across.stop + 1) // 2]
+        return pair_unpack(pairs)[:, first : first + count]

@@ -16,6 +16,7 @@ transformers = pytest.importorskip("transformers")
 
 ALL = {name.removeprefix("gemma4: "): case for name, case in all_cases().items() if case.arch == "gemma4"}
 SHARED, AS_VALUES = ALL["shared keys and values, embeddings per layer"], ALL["keys as values in global layers"]
+MIXED = ALL["experts, scaled, gate and up as one"]
 ROPES = {
     LOCAL: {"rope_type": "default", "rope_theta": 10000.0},
     GLOBAL: {"rope_type": "proportional", "rope_theta": 1000000.0, "partial_rotary_factor": 0.25},
@@ -32,6 +33,10 @@ WANTED: dict[str, tuple[Case, dict[str, Any], list[tuple[int, int]]]] = {
         "use_double_wide_mlp": False, "hidden_size_per_layer_input": 0, "attention_k_eq_v": True,
         "rope_parameters": ROPES, "sliding_window": 12, "num_attention_heads": 8, "rms_norm_eps": 0.01,
         "hidden_activation": "gelu_pytorch_tanh", "attention_bias": False, "enable_moe_block": False,
+    }, [(64, 4), (64, 4), (128, 2)]),
+    "like the 26B-A4B": (MIXED, {
+        "num_hidden_layers": 3, "enable_moe_block": True, "num_experts": 7, "top_k_experts": 3,
+        "moe_intermediate_size": 96, "intermediate_size": 160, "attention_k_eq_v": True,
     }, [(64, 4), (64, 4), (128, 2)]),
 }  # fmt: skip
 
@@ -73,6 +78,7 @@ def test_stretched(tmp_path: Path) -> None:
     ("keys as values in global layers", {"feed_forward_length": [256, 256, 512]}),  # wider where nothing is shared
     ("shared keys and values, embeddings per layer", {"feed_forward_length": [256, 256, 256, 512]}),
     ("shared keys and values, embeddings per layer", {"rope.dimension_count_swa": 32}),  # turns a half
+    ("experts with scales in some layers, shared keys and values", {}),
 ])  # fmt: skip
 def test_without_a_class(tmp_path: Path, name: str, keys: dict[str, Any]) -> None:
     """What the class cannot say is not said half."""

@@ -140,8 +140,11 @@ def test_not_finite_weights_are_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_experts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("case", "words"), [
+    ("qwen3moe: usual", "heads 4 of 64 (2 key/value), 2 of 6 experts of 256, vocabulary 320"),
+    ("gemma4: experts, scaled, gate and up as one", ", feed-forward 160, 3 of 7 experts of 96, vocabulary 320"),
+])  # fmt: skip
+def test_experts(tmp_path: Path, case: str, words: str) -> None:
     """How many there are and how many a token takes."""
-    path = write_arch(tmp_path / "t.gguf", all_cases()["qwen3moe: usual"])
-    done = mobius("inspect", path)
-    assert "heads 4 of 64 (2 key/value), 2 of 6 experts of 256, vocabulary 320" in " ".join(done.stdout.split())
+    done = mobius("inspect", write_arch(tmp_path / "t.gguf", all_cases()[case]))
+    assert words in " ".join(done.stdout.split())

@@ -1,4 +1,4 @@
-"""Gemma 4, dense: like the 31B, like E2B and E4B, and what its files may say otherwise."""
+"""Gemma 4: like the 31B, like E2B and E4B, like the 26B-A4B, and what its files may say otherwise."""
 
 from typing import Any
 
@@ -52,12 +52,40 @@ STRETCHED = {
 EXPERTS = ("ffn_.*(exps|inp)", r"p(re|ost)_ffw_norm_[12]")
 TIED, FREQS = r"^output\.", "rope_freqs"
 OTHERS_KV = r"blk\.[23]\.attn_(k|v|k_norm)\."
+# Like the 26B-A4B, whose experts' gate and up are one tensor: experts in every layer, keys as values in global ones.
+MIXED: dict[str, Any] = {
+    **KEYS, "expert_count": 7, "expert_used_count": 3, "expert_feed_forward_length": 96, "feed_forward_length": 160,
+}  # fmt: skip
+SHARED_MIXED = {
+    **SMALL, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 64, "feed_forward_length": 256,
+    "expert_weights_scale": 2.0, "expert_gating_func": 2, "expert_shared_count": 1,
+}  # fmt: skip
+SPREAD = {  # no near choices: the router reads a norm divided by the root of 256
+    **VALUES, r"ffn_gate_inp\.weight": lambda rng, shape: rng.normal(0, 3, shape),
+    "norm_[12]": lambda rng, shape: rng.uniform(0.5, 1.5, shape),
+    "ffn_gate_inp.scale": lambda rng, shape: rng.uniform(0.2, 1.8, shape),
+}  # fmt: skip
+ONE_PER_TOKEN = {**MIXED, "expert_count": 17, "expert_used_count": 1}
+ROUTER_SCALE = rf"{FREQS}|ffn_gate_inp\.scale"
 LOUD = {**VALUES, r"^output\.weight": lambda rng, shape: rng.normal(0, 0.5, shape)}  # enough for a softcap of 30
 
 
 def gemma4(keys: dict[str, Any], *drop: str, keep: str = FREQS, values: Any = None) -> Case:
     """A dense one."""
     return Case("gemma4", keys=keys, drop=(*EXPERTS, *drop), keep=keep, values=values or VALUES, gelu=True)
+
+
+SOME_MIXED = {  # all but the third layer, whose gate and up llama.cpp takes as two tensors where there is no other
+    f"blk.{i}.ffn_{part}_exps.{kind}": shape
+    for i in (0, 1, 3)
+    for part in ("gate", "up")
+    for kind, shape in (("weight", (6, 64, 256)), ("scale", (6,)))
+}
+
+
+def mixture(keys: dict[str, Any], *drop: str, keep: str = ROUTER_SCALE, **more: Any) -> Case:
+    """One with experts."""
+    return Case("gemma4", keys=keys, drop=(TIED, *drop), keep=keep, values=SPREAD, gelu=True, **more)
 
 
 CASES = {
@@ -67,4 +95,16 @@ CASES = {
     "all local, softcap unsaid, no output scales": gemma4(UNSAID, "layer_output_scale", keep="$^", values=LOUD),
     "linear scaling of global layers": gemma4(STRETCHED, TIED),
     "second-level scales": gemma4(SMALL, OTHERS_KV, keep=rf"{FREQS}|\.scale$"),
+    "experts, scaled, gate and up as one": mixture(
+        MIXED, r"blk\.2\.attn_v\.", keep=rf"{ROUTER_SCALE}|down_exps\.scale"
+    ),
+    "experts with scales in some layers, shared keys and values": mixture(
+        SHARED_MIXED,
+        OTHERS_KV,
+        "ffn_gate_up_exps",
+        r"blk\.2\.(ffn_.*(exps|inp)|p(re|ost)_ffw_norm_)",
+        keep=rf"{FREQS}|\.scale$",
+        untold_tensors=SOME_MIXED,
+    ),
+    "one of many experts without a scale": mixture(ONE_PER_TOKEN),
 }
