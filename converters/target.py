@@ -44,6 +44,7 @@ class Target:
     widest_head: int | None = None  # channels that the provider's kernel of GroupQueryAttention takes
     replays_decoding: bool = False  # single tokens as a captured CUDA graph
     takes_sinks: bool = True  # GroupQueryAttention is right about sinks, also for few tokens behind a cache
+    fused_experts: tuple[str, ...] = ()  # types of experts that QMoE multiplies exactly and fastest, laid out as there
     operators: str = "ort"  # the operator set, by its name in converters.operators
     storage: str = "fast"
     quant_format: str = "matmulnbits"  # how a quantized matrix stands in the graph
@@ -132,6 +133,7 @@ TARGETS: dict[str, Target] = {
         widest_head=512,
         replays_decoding=True,
         takes_sinks=False,  # off by 0.2 where few tokens follow a cache, and nothing is said
+        fused_experts=("Q4_0", "Q8_0", "MXFP4", "NVFP4"),
     ),
 }
 DEFAULT_TARGET = "onnx"

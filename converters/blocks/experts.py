@@ -1,6 +1,7 @@
 """Mixtures of experts: a router, the products of the experts that it chooses, and what all tokens share."""
 
 from converters.blocks.context import Build
+from converters.blocks.fused_experts import fits, fused_experts
 from converters.blocks.gathered_experts import gathered_experts
 from converters.blocks.mlp import feed_forward
 from converters.blocks.module import Place, emits
@@ -48,6 +49,8 @@ def _shared(b: Build, x: Value, module: Experts, prefix: str) -> Value:
 
 def chosen(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
     """What the chosen experts add: x [1, tokens, channels] -> [tokens, 1, channels], or as x is."""
+    if fits(b, module, prefix):
+        return fused_experts(b, x, routed, module, prefix)
     form = gathered_experts if b.c.target.gathers_experts else sorted_experts
     return form(b, x, routed, module, prefix)
 

@@ -26,8 +26,10 @@ DTYPES: dict[str, tuple[int, int]] = {
     "float16": (16, 10),
     "float64": (64, 11),
     "bfloat16": (16, 16),
+    "float8e4m3fn": (8, 17),
     "uint4": (4, 21),
     "int4": (4, 22),
+    "float8e8m0": (8, 24),
 }
 Shape = tuple[int | str, ...]
 Compute = Callable[[], npt.NDArray[Any]]
@@ -51,7 +53,7 @@ class InPieces:
 class Value:
     """An edge of the graph. `compute` makes an initializer's array; `dtype` and `shape` may be unknown else.
 
-    The array has `dtype`; for "uint4" and "int4" two values to a byte, for "bfloat16" uint16 bits.
+    The array has `dtype`; for "uint4" and "int4" two values to a byte, for "bfloat16" uint16 and for float8 uint8 bits.
     """
 
     name: str

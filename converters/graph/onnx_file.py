@@ -11,6 +11,7 @@ from converters.folder.writer import OnTensor
 from converters.graph.graph import DTYPES, Body, Graph, Node, Value
 
 IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
+IR_VERSION_E8M0 = 12  # the first with that type
 EMBEDDED_BYTES = 1024  # initializers up to this size stay in the graph's file, where shape inference can read them
 
 
@@ -29,7 +30,9 @@ def write_graph(
     """
     model = ir.Model(
         _graph(graph),
-        ir_version=IR_VERSIONS[graph.opset],
+        ir_version=IR_VERSION_E8M0
+        if "float8e8m0" in {value.dtype for value in graph.initializers.values()}
+        else IR_VERSIONS[graph.opset],
         producer_name=producer[0],
         producer_version=producer[1],
         metadata_props=metadata,

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from converters.graph.context import GraphContext
 from converters.weights.experts import emit_each, expert_stem, place_stack
 from converters.weights.matrix import ExpertStack, FolderRows, Parts, StoredRows, whole_layout
+from converters.weights.mixture import FORM, read_mixture
 from converters.weights.nbits_emit import emit_fast, emit_small
 from converters.weights.nbits_experts import emit_beside, emit_small_beside, emit_small_stack
 from converters.weights.nbits_matrix import NBitsMatrix
@@ -63,6 +64,9 @@ class MatMulNBits:
         expert: int | None = None,
     ) -> BlockMatrix:
         """The operator's inputs of a folder in storage `fast`."""
+        if record.format.startswith(FORM):
+            assert expert is not None
+            return read_mixture(array, layout, record, expert)
         stem, offset = expert_stem(record.stored_as, expert), None
         if layout.has_offset:
             stored = array(f"{record.stored_as}.offset")

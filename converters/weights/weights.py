@@ -15,6 +15,7 @@ from converters.weights.dense import emit_dense, emit_vector, fold
 from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
 from converters.weights.matrix import ExpertStack, Matrix, SelectableMatrix, StoredRows
+from converters.weights.mixture import Mixture, emit_mixture
 from converters.weights.records import TensorRecord
 from repack.block_quantized import BlockMatrix, Layout
 from repack.errors import MobiusError
@@ -88,6 +89,14 @@ class Weights:
         records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
         parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
         return self._format.emit_experts(self._c, name, parts)
+
+    def mixture(
+        self, name: str, tensors: Sequence[tuple[str, int]], count: int, columns: int, in_turn: bool
+    ) -> Mixture:
+        """As `experts`, in the layout of QMoE; `in_turn`: the rows of both halves take turns."""
+        records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
+        parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
+        return emit_mixture(self._c, name, parts, in_turn)
 
     def experts_below(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
         """The matrices of `count` experts, `stem`.weight [count, rows, columns], below one another."""

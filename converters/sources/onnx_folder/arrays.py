@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 # NumPy's view of a stored type, by ONNX's name: packed 4-bit integers and bfloat16 stay bytes and words.
-_VIEWS = {"FLOAT": "<f4", "FLOAT16": "<f2", "BFLOAT16": "<u2", "UINT8": "u1", "INT8": "i1", "INT4": "u1"}
+_VIEWS = {"FLOAT": "<f4", "FLOAT16": "<f2", "BFLOAT16": "<u2", "UINT8": "u1", "INT8": "i1", "INT4": "u1",
+          "FLOAT8E8M0": "u1", "FLOAT8E4M3FN": "u1"}  # fmt: skip
 
 
 class FolderArrays:
@@ -44,7 +45,7 @@ class FolderArrays:
         return str(self._tensor(name).dtype.name)
 
     def array(self, name: str) -> npt.NDArray[Any]:
-        """An array, read-only; two 4-bit integers to a byte in one dimension, bfloat16 as uint16."""
+        """An array, read-only; two 4-bit integers to a byte in one dimension, bfloat16 as uint16, float8 as uint8."""
         import onnx_ir as ir
 
         tensor = self._tensor(name)

@@ -32,7 +32,7 @@ def gathered_logits(path: Path, ids: list[int], storage: str = "fast") -> F32:
     folder.mkdir()
     with GgufFile.open(path) as source:
         plan = make_plan(source, target)
-        assert not {node.op_type for node in plan.graph.nodes} & {"If", "Loop"}
+        assert not {node.op_type for node in plan.graph.nodes if "/experts/" in node.name} & {"If", "Loop"}
         write_graph(plan.graph, folder, {}, ("test", "0"))
     return TinySession(folder, plan.states).logits(ids, STEPS)
 

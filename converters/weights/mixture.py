@@ -1,0 +1,148 @@
+"""All experts' matrices of a projection as com.microsoft::QMoE takes them on CUDA, and back.
+
+Integers stand as in MatMulNBits, [experts, rows, bytes of a row]; FP4 turned, [experts, columns, rows / 2], the even
+row in the low nibble (the CPU's kernel wants its rows upright). Where gate and up are one matrix, their rows take
+turns: both providers know that order.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from converters.graph.context import GraphContext
+from converters.graph.graph import InPieces, Value
+from converters.weights import pieces
+from converters.weights.matrix import FolderRows, Parts, whole_layout
+from converters.weights.pieces import joined, upright
+from converters.weights.records import TensorRecord
+from repack.bits import U8, pair_pack, pair_unpack
+from repack.block_quantized import F64, Layout
+from repack.errors import MobiusError
+
+FORM, IN_TURN = "QMoE", ", gate and up in turn"  # in records
+E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12])  # doubled, as codes are
+NIBBLES = np.zeros(256, np.uint8)  # of codes around 128
+NIBBLES[E2M1[8:] + 128], NIBBLES[E2M1[:8] + 128] = np.arange(8, 16), np.arange(8)
+
+
+@dataclass(frozen=True)
+class MixtureKind:
+    """How a type stands: QMoE's `quant_type`, the bits of a code, and the type of FP4's scales."""
+
+    quant_type: str
+    bits: int
+    scale: str | None = None
+
+
+MIXTURE_KINDS = {
+    "Q4_0": MixtureKind("int", 4),
+    "Q8_0": MixtureKind("int", 8),
+    "MXFP4": MixtureKind("fp4", 4, "float8e8m0"),
+    "NVFP4": MixtureKind("nvfp4", 4, "float8e4m3fn"),
+}
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The operator's inputs: codes, and scales [experts, rows, blocks]."""
+
+    kind: MixtureKind
+    block_size: int
+    codes: Value
+    scale: Value
+
+
+def emit_mixture(c: GraphContext, name: str, parts: Sequence[Parts], in_turn: bool) -> Mixture:
+    """The matrices of experts, each of one or several parts below one another; `in_turn`: of two halves of rows.
+
+    One expert is read at a time.
+    """
+    kind, layout, g = MIXTURE_KINDS[parts[0][0].record.source_type], whole_layout(parts[0]), c.graph
+    rows, blocks, wanted = layout.rows, layout.block_shape.blocks, kind.scale or c.target.dtype
+    size = (layout.columns, rows // 2) if kind.scale else (rows, layout.columns * kind.bits // 8)
+
+    def stacked(part: str, dtype: str, shape: tuple[int, ...], each: Callable[[Parts], npt.NDArray[Any]]) -> Value:
+        def between(first: int, end: int) -> npt.NDArray[Any]:
+            return np.stack([each(own) for own in parts[first:end]])
+
+        return g.initializer(f"{name}.{part}", dtype, (len(parts), *shape), InPieces(len(parts), between))
+
+    def codes(own: Parts) -> U8:
+        stored = _turns(upright(own, pieces.codes)(), in_turn).reshape(rows, -1)
+        return pair_pack(NIBBLES[stored].T) if kind.scale else stored
+
+    def scale(own: Parts) -> npt.NDArray[Any]:
+        if kind.scale is None:
+            return _turns(upright(own, pieces.scale(wanted))(), in_turn)
+        return _turns(joined(_fp4_scale(part.matrix().scale(), wanted, part.record) for part in own), in_turn)
+
+    with g.scope(name):
+        mixture = Mixture(
+            kind,
+            layout.block_size,
+            stacked("codes", "uint8", size, codes),
+            stacked("scale", wanted, (rows, blocks), scale),
+        )
+    _place(name, parts, mixture, in_turn)
+    return mixture
+
+
+def _place(name: str, parts: Sequence[Parts], made: Mixture, in_turn: bool) -> None:
+    """Note in the records what became of the tensors."""
+    rows, first_row = whole_layout(parts[0]).rows, 0
+    form = f"{FORM} {made.kind.quant_type}, {made.kind.bits} bit, block {made.block_size}{IN_TURN * in_turn}"
+    for part in parts[0]:
+        share = (made.codes.nbytes + made.scale.nbytes) * part.layout.rows // rows
+        part.record.place(form, share, stored_as=name, first_row=first_row, experts=len(parts))
+        first_row += part.layout.rows
+
+
+def _turns(halves: npt.NDArray[Any], in_turn: bool) -> npt.NDArray[Any]:
+    """Rows of two halves one by one from each."""
+    return halves.reshape(2, -1, *halves.shape[1:]).swapaxes(0, 1).reshape(halves.shape) if in_turn else halves
+
+
+def _halves(turns: npt.NDArray[Any], in_turn: bool) -> npt.NDArray[Any]:
+    """The inverse."""
+    return turns.reshape(-1, 2, *turns.shape[1:]).swapaxes(0, 1).reshape(turns.shape) if in_turn else turns
+
+
+def _numbers(stored: U8, dtype: str) -> F64:
+    """Half of what the bytes of FP4's scales mean, for doubled codes."""
+    if dtype == "float8e8m0":
+        return np.ldexp(1.0, stored.astype(np.int32) - 128)
+    import ml_dtypes
+
+    numbers: F64 = stored.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
+    return numbers / 2
+
+
+def _fp4_scale(halves: F64, dtype: str, record: TensorRecord) -> U8:
+    """The bytes, none of which is rounded.
+
+    Raises:
+        MobiusError: a scale is none of the type's.
+    """
+    table = np.sort(_numbers(np.arange(256 if dtype == "float8e8m0" else 127, dtype=np.uint8), dtype))
+    stored: U8 = np.searchsorted(table, halves).clip(max=len(table) - 1).astype(np.uint8)
+    if (table[stored] != halves).any() or (dtype == "float8e8m0" and (stored == 255).any()):
+        raise MobiusError(
+            f"{record.name}: a scale is not a number of {dtype}", "the file is damaged: download it again"
+        )
+    return stored
+
+
+def read_mixture(
+    array: Callable[[str], npt.NDArray[Any]], layout: Layout, record: TensorRecord, expert: int
+) -> FolderRows:
+    """The rows of one tensor's expert; `array` gives the initializers by name."""
+    kind, in_turn, blocks = MIXTURE_KINDS[record.source_type], IN_TURN in record.format, layout.block_shape.blocks
+    codes, scale = array(f"{record.stored_as}.codes")[expert], array(f"{record.stored_as}.scale")[expert]
+    if kind.scale:
+        codes = (E2M1[pair_unpack(codes)].T + 128).astype(np.uint8)
+        scale = _numbers(np.ascontiguousarray(scale).view(np.uint8), kind.scale)
+    codes = _halves(codes, in_turn).reshape(len(codes), blocks, -1)
+    return FolderRows(layout, record.first_row, codes, _halves(scale, in_turn), None)
