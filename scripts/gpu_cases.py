@@ -4,20 +4,23 @@
 usage: python scripts/gpu_cases.py write DIR CASE ...     where llama.cpp is: models and logits
        python scripts/gpu_cases.py check DIR              where the GPU is: every model there, on CUDA
 
-CASE is a name of tests/support/arch_cases, such as "qwen35: usual". Each model is converted with --ep cuda (float16 and
-bfloat16, where that can be) and for any runtime (float32), and run as a prompt at once, in two passes, as a pass and
-single tokens, which a CUDA graph replays; then again. The numbers are root mean squares of the difference, in
-deviations of llama.cpp's logits: about 0.003 in float16, 0.02 in bfloat16; above 0.02 and 0.1 it fails.
+CASE is a name of tests/support/arch_cases, such as "qwen35: usual"; behind it may stand @ and a quantized type, then
+# and a number of tokens, such as "gpt-oss: 64 heads@MXFP4#700": kernels take other ways where texts are long. Each
+model is converted with --ep cuda (float16 and bfloat16, where that can be) and for any runtime (float32), and run as
+a prompt at once, in two passes, in short ones behind a long one, as a pass and single tokens, which a CUDA graph
+replays; then again. The numbers are root mean squares of the difference, in deviations of llama.cpp's logits: about
+0.003 in float16, 0.02 in bfloat16; above 0.02 and 0.1 it fails.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
-LENGTH, PASS = 60, 37
+LENGTH, SHORT = 60, (1, 3, 16)  # tokens; of the passes behind the first
 WAYS = {  # arguments of convert, and the most that is right
     "cuda f16": (["--ep", "cuda"], 0.02),
     "cuda bf16": (["--ep", "cuda", "--dtype", "bf16"], 0.1),
@@ -28,14 +31,21 @@ WAYS = {  # arguments of convert, and the most that is right
 def write(folder: Path, names: list[str]) -> None:
     from tests.support.any_arch import CONTEXT, llama_logits, write_arch
     from tests.support.arch_cases import all_cases
+    from tests.support.f32 import dequantized_copy
     from tests.support.runner import prompt
 
     folder.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(names):
-        case = all_cases()[name]
-        path = write_arch(folder / f"{number}.gguf", case)
-        ids = prompt(LENGTH, case.metadata[f"{case.arch}.vocab_size"])
-        np.savez(path.with_suffix(".npz"), name=name, ids=ids, logits=llama_logits(path, ids, CONTEXT))
+        stem, _, length = name.partition("#")
+        stem, _, kind = stem.partition("@")
+        case, tokens = all_cases()[stem], int(length or LENGTH)
+        case = replace(case, keys={**case.keys, "context_length": max(CONTEXT, tokens)})
+        path = write_arch(folder / f"{number}.gguf", case, kind or "F32")
+        ids = prompt(tokens, case.metadata[f"{case.arch}.vocab_size"])
+        floats = dequantized_copy(path, folder / "floats") if kind else path
+        logits = llama_logits(floats, ids, max(CONTEXT, tokens))
+        np.savez(path.with_suffix(".npz"), name=name, ids=ids, logits=logits)
+    (folder / "floats").unlink(missing_ok=True)
 
 
 def check(folder: Path) -> int:
@@ -72,16 +82,23 @@ def distances(model: "OnnxModel", ids: list[int], wanted: np.ndarray) -> dict[st
         distance = float(np.sqrt(np.square(found - truth).mean()) / truth.std())
         return distance if np.isfinite(distance) else np.inf
 
-    whole = model.start(LENGTH).run(ids)
-    decoding = model.start(LENGTH)
-    passes = [decoding.run(ids[:PASS]), decoding.run(ids[PASS:])]
-    decoding = model.start(LENGTH)
-    steps = [decoding.run(ids[:PASS])]
+    length = len(ids)
+    first = length * 37 // 60
+    whole = model.start(length).run(ids)
+    decoding = model.start(length)
+    passes = [decoding.run(ids[:first]), decoding.run(ids[first:])]
+    decoding, done, short = model.start(length), 0, []
+    for size in (first, *SHORT, length):
+        short.append(decoding.run(ids[done : done + size]).copy())
+        done += size
+    decoding = model.start(length)
+    steps = [decoding.run(ids[:first])]
     decoding.mark()
-    steps += [decoding.run([token]).copy() for token in ids[PASS:]]
-    decoding.rewind(PASS)
-    again = [decoding.run([token]).copy() for token in ids[PASS:]]
-    return {"at once": apart([whole]), "passes": apart(passes), "steps": apart(steps), "again": apart(again, PASS)}
+    steps += [decoding.run([token]).copy() for token in ids[first:]]
+    decoding.rewind(first)
+    again = [decoding.run([token]).copy() for token in ids[first:]]
+    rows = {"at once": [whole], "passes": passes, "short": short, "steps": steps}
+    return {**{way: apart(found) for way, found in rows.items()}, "again": apart(again, first)}
 
 
 if __name__ == "__main__":

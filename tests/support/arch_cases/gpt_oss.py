@@ -29,6 +29,11 @@ CASES = {
         values=VALUES,
         drop=[QKV_BIASES],
     ),
+    "64 heads": Case(
+        "gpt-oss",
+        keys={**KEYS, "attention.head_count": 64, "attention.head_count_kv": 8, "block_count": 2},
+        values=VALUES,
+    ),
     "local layers turn otherwise": Case(
         "gpt-oss", keys={**KEYS, "attention.sliding_window_pattern": 3, "rope.freq_base_swa": 500.0}, values=VALUES
     ),
