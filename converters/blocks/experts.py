@@ -21,7 +21,7 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
         if module.router.reads_layer_input:
             assert place.stream is not None
             read = g.op("Reshape", place.stream, g.ints(1, -1, b.spec.hidden))
-        y = chosen(b, _entered(b, tokens, module, prefix), route(b, read, module, prefix), module, prefix)
+        y = chosen(b, _entered(b, tokens, module, prefix), route(b, read, module, place), module, prefix)
         if module.latent:
             y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))

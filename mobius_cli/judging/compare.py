@@ -51,12 +51,29 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class RouterChoice:
+    """A choice of experts that rounding made otherwise: with `added` in place of `dropped` we agree with llama.cpp.
+
+    `position` counts the tokens of the prompt and its answer from 0. `margin`: by how much our scores prefer the
+    choice that we made; at most `limit`, which the engines' noise explains.
+    """
+
+    layer: int
+    position: int
+    dropped: tuple[int, ...]
+    added: tuple[int, ...]
+    margin: float
+    limit: float
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The comparison of one prompt; `reason` is a sentence if "diverged", else empty.
 
     `Measured` says what `noise`, `scale`, `max_abs_logprob_diff`, `noise_ratio` (median over the steps) and
     `mean_kl` (mean over the steps) are; they are None if nothing could be measured.
     `disturbed` counts the steps whose own ratio exceeds DISTURBED; `agreement` is the fraction of equal argmax.
+    `choices` of experts were made otherwise, of a mixture that is a "near-tie" for them; all numbers are then with them.
     """
 
     kind: Kind
@@ -71,6 +88,7 @@ class Verdict:
     max_abs_logprob_diff: float | None = None
     disturbed: int = 0
     reason: str = ""
+    choices: tuple[RouterChoice, ...] = ()
 
 
 def compare(

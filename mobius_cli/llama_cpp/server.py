@@ -125,13 +125,12 @@ class LlamaServer:
         """
         answer = self._complete(ids, n, top)
         tokens = [int(token) for token in answer["tokens"]]
-        rows = []
-        for step, row in enumerate(align(tokens, answer.get("completion_probabilities") or [])):
-            if row is None:
-                row = self._candidates_after(ids + tokens[:step], top)
+        rows = align(tokens, answer.get("completion_probabilities") or [])
+        for step in reversed(range(len(tokens))):  # each cuts the cache of this answer, and decodes one token again
+            if rows[step] is None:
+                rows[step] = self._candidates_after(ids + tokens[:step], top, cache_prompt=True)
             else:
-                check_argmax(row, tokens[step])
-            rows.append(row)
+                check_argmax(rows[step], tokens[step])
         return generation(answer, rows, self.build)
 
     def score(self, ids: list[int], token: int, top: int = 64) -> Row:

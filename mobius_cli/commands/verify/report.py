@@ -105,12 +105,15 @@ def _print_prompts(
     for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True):
         if v.reason:
             output.words(f"{p.text[:31]!r}: {_reason(v, noise)}")
+        for line in _choices(p, v):
+            output.words(f"{p.text[:31]!r}: {line}")
         for line in _margins(v, noise, codec):
             output.detail(f"{p.text[:31]!r}: {line}")
 
 
 def _cells(prompt: PromptReference, v: Verdict, noise: Float16Noise | None, verbose: bool) -> dict[str, str]:
     at = f" at token {v.first_difference}" if v.first_difference is not None else ""
+    at = f" in layer {v.choices[0].layer}" if v.choices else at
     return {
         "prompt": shortened(prompt.text, 32 if verbose else 20),
         "tokens": str(v.steps),
@@ -121,6 +124,23 @@ def _cells(prompt: PromptReference, v: Verdict, noise: Float16Noise | None, verb
         "max diff": _number(v.max_abs_logprob_diff),
         "mean KL": _number(v.mean_kl),
     }
+
+
+def _choices(prompt: PromptReference, verdict: Verdict) -> list[str]:
+    """The choices of experts with which we agree with llama.cpp."""
+    lines = []
+    for c in verdict.choices:
+        step = c.position - len(prompt.prompt_ids) + 1
+        where = f"token {step}" if step >= 0 else f"the prompt's token {c.position}"
+        lines.append(
+            f"near-tie in layer {c.layer} at {where}: with {_experts(c.added)} for {_experts(c.dropped)} we agree,"
+            f" noise {_number(verdict.noise)}; scores {c.margin:.3g} apart, noise limit {c.limit:.3g}"
+        )
+    return lines
+
+
+def _experts(numbers: Sequence[int]) -> str:
+    return f"expert{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _number(value: float | None) -> str:
