@@ -17,7 +17,10 @@ from mobius_cli.judging.reference import PromptReference
 from mobius_cli.judging.routing import Alternative, Forced, Routing, near_choices
 
 MOST_RUNS = 64  # passes over a prompt with its answer
-LEAST_GAIN = 0.2  # mean logarithm by which a choice makes the steps behind it quieter; honest ones above 0.5
+# Logarithms of how much quieter a choice makes its own step (nothing else, in the last layer), or all behind it.
+LEAST_OWN_GAIN = 0.7
+LEAST_GAIN = 0.2
+LOUD = 2.0  # noise of a step over the median of all
 _LEAST_NOISE = 1e-9  # nats
 
 Judge = Callable[..., Verdict]  # compare or compare_exact
@@ -64,31 +67,61 @@ def reroute(prompt: PromptReference, verdict: Verdict, judge: Judge, run: Run) -
 
 
 class _Search:
-    """Takes the first near choice that makes the steps behind it quieter, and goes on from there; `runs` so far."""
+    """Goes from near choices to more of them, as long as they make steps quieter; `runs` so far."""
 
     def __init__(self, prompt: PromptReference, judge: Judge, run: Run) -> None:
         self.runs = 0
         self._prompt, self._judge, self._run = prompt, judge, run
         self._theirs = Theirs.of(prompt.tokens, prompt.top_ids, prompt.top_logprobs)
         self._first = len(prompt.prompt_ids) - 1  # position of the first step
+        self._seen: set[tuple[int, int, tuple[int, ...]]] = set()
 
     def best(self) -> _Pass | None:
         """What explains it, or as far as it came; None if our logits cannot be measured."""
         now = self._passed(())
-        while now is not None and not now.explained and (better := self._better(now)) is not None:
+        while now is not None and not now.explained:
+            better = self._together(now) or self._alone(now)
+            if better is None:
+                return now
             now = better
         return now
 
-    def _better(self, now: _Pass) -> _Pass | None:
-        for choice in sorted(near_choices(now.routings, now.noise, now.forced), key=lambda a: self._rank(a, now)):
-            if self.runs >= MOST_RUNS:
+    def _together(self, now: _Pass) -> _Pass | None:
+        """One choice at each loud step at once, the nearest that was not tried; those that help their steps stay."""
+        while picked := self._at_loud_steps(now):
+            tried = self._passed((*now.chosen, *picked))
+            if tried is None:
                 return None
+            kept = [c for c in picked if self._own_gain(c, now, tried) > LEAST_OWN_GAIN]
+            if kept:
+                better = tried if len(kept) == len(picked) else self._passed((*now.chosen, *kept))
+                if better is not None and all(self._helps(c, now, better) for c in kept):
+                    return better
+        return None
+
+    def _alone(self, now: _Pass) -> _Pass | None:
+        """The first choice that helps, of the prompt's positions too."""
+        for choice in sorted(self._near(now), key=lambda c: (self._loudness(c, now) < LOUD, c.nearness)):
             tried = self._passed((*now.chosen, choice))
-            if tried is not None and choice.margin <= choice.limit(tried.noise) and self._helps(choice, now, tried):
+            if tried is not None and self._helps(choice, now, tried):
                 return tried
         return None
 
+    def _at_loud_steps(self, now: _Pass) -> list[Alternative]:
+        nearest: dict[int, Alternative] = {}
+        for choice in sorted(self._near(now), key=lambda c: c.nearness):
+            key = (choice.router, choice.position, choice.experts)
+            if choice.position not in nearest and key not in self._seen and self._loudness(choice, now) >= LOUD:
+                nearest[choice.position] = choice
+                self._seen.add(key)
+        return [*nearest.values()]
+
+    def _near(self, now: _Pass) -> list[Alternative]:
+        return near_choices(now.routings, now.noise, now.forced) if self.runs < MOST_RUNS else []
+
     def _passed(self, chosen: tuple[Alternative, ...]) -> _Pass | None:
+        if self.runs >= MOST_RUNS:
+            return None
         self.runs += 1
         logits, routings = self._run({(a.router, a.position): a.experts for a in chosen})
         ours = Ours.of(self._theirs, logits)
@@ -99,15 +132,20 @@ class _Search:
         spread = float(np.median(logits.std(axis=1, dtype=np.float64)))
         return _Pass(chosen, routings, verdict, measured, measured.noise / spread if spread else 0.0)
 
-    def _rank(self, choice: Alternative, now: _Pass) -> float:
-        """The nearest choices at the noisiest steps first; of a prompt's positions no step says anything."""
+    def _loudness(self, choice: Alternative, now: _Pass) -> float:
+        """Noise of its step over that of the others; 1 for the prompt's positions, of which no step says anything."""
         noise, step = _noise(now), choice.position - self._first
-        louder = noise[step] / np.median(noise) if step >= 0 else 1.0
-        return choice.margin / max(choice.sensitivity, _LEAST_NOISE) / float(louder)
+        return float(noise[step] / np.median(noise)) if step >= 0 else 1.0
+
+    def _own_gain(self, choice: Alternative, before: _Pass, after: _Pass) -> float:
+        step = choice.position - self._first
+        return float(np.log(_noise(before)[step] / _noise(after)[step])) if step >= 0 else 0.0
 
     def _helps(self, choice: Alternative, before: _Pass, after: _Pass) -> bool:
         behind = slice(max(0, choice.position - self._first), None)
-        return float(np.log(_noise(before) / _noise(after))[behind].mean()) > LEAST_GAIN
+        gain = float(np.log(_noise(before) / _noise(after))[behind].mean())
+        least = 0.0 if self._own_gain(choice, before, after) > LEAST_OWN_GAIN else LEAST_GAIN
+        return gain > least and choice.margin <= choice.limit(after.noise)
 
 
 def _noise(one: _Pass) -> Floats:

@@ -57,6 +57,11 @@ class Alternative:
     margin: float
     sensitivity: float
 
+    @property
+    def nearness(self) -> float:
+        """The relative noise of which the margin is one deviation."""
+        return self.margin / self.sensitivity if self.sensitivity else float(self.margin > 0)
+
     def limit(self, noise: float) -> float:
         """The largest margin that relative noise explains."""
         return SIGMAS * noise * self.sensitivity
