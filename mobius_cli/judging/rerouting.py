@@ -20,6 +20,7 @@ MOST_RUNS = 64  # passes over a prompt with its answer
 # Logarithms of how much quieter a choice makes its own step (nothing else, in the last layer), or all behind it.
 LEAST_OWN_GAIN = 0.7
 LEAST_GAIN = 0.2
+MOST_SECOND = 4  # choices behind another one that are tried
 LOUD = 2.0  # noise of a step over the median of all
 _LEAST_NOISE = 1e-9  # nats
 
@@ -80,7 +81,7 @@ class _Search:
         """What explains it, or as far as it came; None if our logits cannot be measured."""
         now = self._passed(())
         while now is not None and not now.explained:
-            better = self._together(now) or self._alone(now)
+            better = self._together(now) or self._in_pairs(now) or self._alone(now)
             if better is None:
                 return now
             now = better
@@ -97,6 +98,18 @@ class _Search:
                 better = tried if len(kept) == len(picked) else self._passed((*now.chosen, *kept))
                 if better is not None and all(self._helps(c, now, better) for c in kept):
                     return better
+        return None
+
+    def _in_pairs(self, now: _Pass) -> _Pass | None:
+        """A choice at a loud step, and one that is near behind it: another expert changes what later routers read."""
+        loud = [c for c in self._near(now) if self._loudness(c, now) >= LOUD]
+        for first in sorted(loud, key=lambda c: (-self._loudness(c, now), c.nearness)):
+            tried = self._passed((*now.chosen, first))
+            near = [] if tried is None else near_choices(tried.routings, now.noise, tried.forced, first.position)
+            for second in sorted(near, key=lambda c: c.nearness)[:MOST_SECOND]:
+                both = self._passed((*now.chosen, first, second)) if second.router > first.router else None
+                if both is not None and all(self._helps(c, now, both) for c in (first, second)):
+                    return both
         return None
 
     def _alone(self, now: _Pass) -> _Pass | None:

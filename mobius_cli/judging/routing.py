@@ -67,12 +67,14 @@ class Alternative:
         return SIGMAS * noise * self.sensitivity
 
 
-def near_choices(routings: Sequence[Routing], noise: float, forced: Forced) -> list[Alternative]:
-    """All choices that relative `noise` explains, at positions of which nothing is forced yet in that router."""
+def near_choices(
+    routings: Sequence[Routing], noise: float, forced: Forced, only: int | None = None
+) -> list[Alternative]:
+    """All choices that relative `noise` explains, where nothing is forced yet; at the position `only`, if it is given."""
     found = []
     for index, routing in enumerate(routings):
         sensitivity = routing.sensitivity
-        for position in range(len(routing.experts)):
+        for position in range(len(routing.experts)) if only is None else (only,):
             if (index, position) not in forced:
                 found += _experts(index, routing, position, sensitivity[position], noise)
                 if routing.record.groups > 1:
