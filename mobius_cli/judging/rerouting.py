@@ -16,11 +16,11 @@ from mobius_cli.judging.measure import Floats, Measured, Ours, Theirs, measure
 from mobius_cli.judging.reference import PromptReference
 from mobius_cli.judging.routing import Alternative, Forced, Routing, near_choices
 
-MOST_RUNS = 64  # passes over a prompt with its answer
+MOST_RUNS = 96  # passes over a prompt with its answer
 # Logarithms of how much quieter a choice makes its own step (nothing else, in the last layer), or all behind it.
 LEAST_OWN_GAIN = 0.7
 LEAST_GAIN = 0.2
-MOST_SECOND = 4  # choices behind another one that are tried
+LONGEST_CHAIN, MOST_BEHIND = 3, 3  # choices at one position, each of so many behind the one before
 LOUD = 2.0  # noise of a step over the median of all
 _LEAST_NOISE = 1e-9  # nats
 
@@ -81,7 +81,7 @@ class _Search:
         """What explains it, or as far as it came; None if our logits cannot be measured."""
         now = self._passed(())
         while now is not None and not now.explained:
-            better = self._together(now) or self._in_pairs(now) or self._alone(now)
+            better = self._together(now) or self._in_chains(now) or self._in_prompt(now)
             if better is None:
                 return now
             now = better
@@ -100,21 +100,33 @@ class _Search:
                     return better
         return None
 
-    def _in_pairs(self, now: _Pass) -> _Pass | None:
-        """A choice at a loud step, and one that is near behind it: another expert changes what later routers read."""
+    def _in_chains(self, now: _Pass) -> _Pass | None:
+        """A choice at a loud step, and those that are near behind it: another expert changes what later routers read."""
         loud = [c for c in self._near(now) if self._loudness(c, now) >= LOUD]
         for first in sorted(loud, key=lambda c: (-self._loudness(c, now), c.nearness)):
-            tried = self._passed((*now.chosen, first))
-            near = [] if tried is None else near_choices(tried.routings, now.noise, tried.forced, first.position)
-            for second in sorted(near, key=lambda c: c.nearness)[:MOST_SECOND]:
-                both = self._passed((*now.chosen, first, second)) if second.router > first.router else None
-                if both is not None and all(self._helps(c, now, both) for c in (first, second)):
-                    return both
+            found = self._behind(now, (first,))
+            if found is not None:
+                return found
         return None
 
-    def _alone(self, now: _Pass) -> _Pass | None:
-        """The first choice that helps, of the prompt's positions too."""
-        for choice in sorted(self._near(now), key=lambda c: (self._loudness(c, now) < LOUD, c.nearness)):
+    def _behind(self, now: _Pass, chain: tuple[Alternative, ...]) -> _Pass | None:
+        """The chain, or the first longer one that helps."""
+        tried, last = self._passed((*now.chosen, *chain)), chain[-1]
+        if tried is None or all(self._helps(c, now, tried) for c in chain):
+            return tried
+        if len(chain) < LONGEST_CHAIN:
+            near = near_choices(tried.routings, now.noise, tried.forced, last.position)
+            later = sorted((c for c in near if c.router > last.router), key=lambda c: c.nearness)
+            for choice in later[:MOST_BEHIND]:
+                found = self._behind(now, (*chain, choice))
+                if found is not None:
+                    return found
+        return None
+
+    def _in_prompt(self, now: _Pass) -> _Pass | None:
+        """The first choice at the prompt's positions, of which no step tells, that helps what is behind it."""
+        of_prompt = [c for c in self._near(now) if c.position < self._first]
+        for choice in sorted(of_prompt, key=lambda c: c.nearness):
             tried = self._passed((*now.chosen, choice))
             if tried is not None and self._helps(choice, now, tried):
                 return tried
