@@ -5,6 +5,9 @@ from typing import Any, Self
 
 from converters.checked import typed
 
+_NUMBERS = ("layer", "count", "used", "groups", "used_groups")
+_NAMES = ("products", "scores", "choice", "experts")
+
 
 @dataclass(frozen=True)
 class RouterRecord:
@@ -39,6 +42,5 @@ class RouterRecord:
     @classmethod
     def from_dict(cls, entry: dict[str, Any]) -> Self:
         """From JSON. Raises KeyError or TypeError if it is damaged."""
-        numbers = {key: typed(entry[key], int) for key in ("layer", "count", "used", "groups", "used_groups")}
-        names = {key: typed(entry[key], str) for key in ("products", "scores", "choice", "experts")}
-        return cls(**numbers, **names)
+        layer, count, used, groups, used_groups = (typed(entry[key], int) for key in _NUMBERS)
+        return cls(layer, count, used, groups, used_groups, *(typed(entry[key], str) for key in _NAMES))

@@ -1,8 +1,8 @@
-"""A mixture of experts that differs from llama.cpp: is it one choice of an expert that rounding made otherwise?
+"""A mixture of experts that differs from llama.cpp: did rounding make a few choices of experts otherwise?
 
-llama-server does not say which experts it takes. So near choices of our routers, those that the engines' noise may turn,
-are made otherwise one by one, and the model runs again: only what then agrees with llama.cpp, by the rules for every
-other model, is explained. A mistake in the weights is not, since no other choice gives llama.cpp's numbers.
+llama-server does not say which experts it takes. So near choices of our routers, which the engines' noise may turn,
+are made otherwise, and the model runs again. Only what then agrees with llama.cpp, by the rules for any other
+model, is explained. A mistake in the weights is not, since no other choice gives llama.cpp's numbers.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,7 +101,7 @@ class _Search:
         return None
 
     def _in_chains(self, now: _Pass) -> _Pass | None:
-        """A choice at a loud step, and those that are near behind it: another expert changes what later routers read."""
+        """A choice at a loud step, and near ones behind it: another expert changes what later routers read."""
         loud = [c for c in self._near(now) if self._loudness(c, now) >= LOUD]
         for first in sorted(loud, key=lambda c: (-self._loudness(c, now), c.nearness)):
             found = self._behind(now, (first,))

@@ -70,8 +70,8 @@ class Alternative:
 def near_choices(
     routings: Sequence[Routing], noise: float, forced: Forced, only: int | None = None
 ) -> list[Alternative]:
-    """All choices that relative `noise` explains, where nothing is forced yet; at the position `only`, if it is given."""
-    found = []
+    """All choices that relative `noise` explains, where nothing is forced yet; at position `only`, if given."""
+    found: list[Alternative] = []
     for index, routing in enumerate(routings):
         sensitivity = routing.sensitivity
         for position in range(len(routing.experts)) if only is None else (only,):
@@ -83,9 +83,7 @@ def near_choices(
     return found
 
 
-def _experts(
-    index: int, routing: Routing, position: int, sensitivity: Floats, noise: float
-) -> Iterator[Alternative]:
+def _experts(index: int, routing: Routing, position: int, sensitivity: Floats, noise: float) -> Iterator[Alternative]:
     """One expert for another, both of open groups."""
     choice, taken = routing.choice[position].astype(np.float64), routing.experts[position]
     others = np.setdiff1d(np.flatnonzero(_opened(routing, position)), taken)

@@ -32,9 +32,7 @@ class RoutedModel(OnnxModel):
         wanted = [np.full((len(ids), record.used), -1, np.int64) for record in records]
         for (router, position), experts in forced.items():
             wanted[router][position] = experts
-        decoding = _RoutedDecoding(
-            self._session, self.manifest.states, len(ids), self._target.device, records, wanted
-        )
+        decoding = _RoutedDecoding(self._session, self.manifest.states, len(ids), self._target.device, records, wanted)
         rows = []
         for start in range(0, len(ids), CHUNK):
             rows.append(decoding.run(ids[start : start + CHUNK])[max(0, first - start) :])

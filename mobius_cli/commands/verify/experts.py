@@ -1,11 +1,13 @@
 """`mobius verify` of mixtures of experts that differ: choices of experts that rounding makes otherwise."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from converters.folder.manifest import Manifest
 from mobius_cli.judging.compare import Verdict, compare, compare_exact
-from mobius_cli.judging.reference import PromptReference, Reference
+from mobius_cli.judging.reference import Reference
 from mobius_cli.judging.rerouting import reroute
 from mobius_cli.output import Output
 
@@ -37,11 +39,14 @@ def explain_choices(
     with output.progress("near choices of experts", len(wrong), "prompts") as advance:
         for index in wrong:
             p = reference.prompts[index]
-            found[index] = reroute(p, found[index], judge, lambda forced, p=p: model.route(*_sequence(p), forced))
+            ids, first = [*p.prompt_ids, *p.tokens[:-1]], len(p.prompt_ids) - 1
+            found[index] = reroute(p, found[index], judge, partial(model.route, ids, first))
             advance(1, "")
-    return found
+    return found if reference.settings.exact else [_advised(v) for v in found]
 
 
-def _sequence(prompt: PromptReference) -> tuple[list[int], int]:
-    """The tokens that are run, and the position of the first step."""
-    return [*prompt.prompt_ids, *prompt.tokens[:-1]], len(prompt.prompt_ids) - 1
+def _advised(verdict: Verdict) -> Verdict:
+    """With what to do where rounding may have made more choices than can be told apart."""
+    if verdict.kind != "diverged":
+        return verdict
+    return replace(verdict, reason=f"{verdict.reason} (--exact compares without the rounding that turns choices)")

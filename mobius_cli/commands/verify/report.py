@@ -16,6 +16,8 @@ from mobius_cli.output import Output
 from mobius_cli.runtime.text import TextCodec
 from mobius_cli.table import shortened
 
+_FEW = 2  # choices of experts that are shown of a prompt
+
 
 def print_report(
     folder: Path,
@@ -105,7 +107,7 @@ def _print_prompts(
     for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True):
         if v.reason:
             output.words(f"{p.text[:31]!r}: {_reason(v, noise)}")
-        for line in _choices(p, v):
+        for line in _choices(p, v, output.verbose):
             output.words(f"{p.text[:31]!r}: {line}")
         for line in _margins(v, noise, codec):
             output.detail(f"{p.text[:31]!r}: {line}")
@@ -126,21 +128,22 @@ def _cells(prompt: PromptReference, v: Verdict, noise: Float16Noise | None, verb
     }
 
 
-def _choices(prompt: PromptReference, verdict: Verdict) -> list[str]:
-    """The choices of experts with which we agree with llama.cpp."""
+def _choices(prompt: PromptReference, verdict: Verdict, every: bool) -> list[str]:
+    """The choices of experts with which we agree with llama.cpp: the first few, or `every` one."""
     lines = []
-    for c in verdict.choices:
+    for c in verdict.choices if every else verdict.choices[:_FEW]:
         step = c.position - len(prompt.prompt_ids) + 1
-        where = f"token {step}" if step >= 0 else f"the prompt's token {c.position}"
+        where = f"token {step}" if step >= 0 else f"token {c.position} of the prompt"
+        added, dropped = (" and ".join(map(str, experts)) for experts in (c.added, c.dropped))
         lines.append(
-            f"near-tie in layer {c.layer} at {where}: with {_experts(c.added)} for {_experts(c.dropped)} we agree,"
-            f" noise {_number(verdict.noise)}; scores {c.margin:.3g} apart, noise limit {c.limit:.3g}"
+            f"with expert {added} for {dropped} in layer {c.layer} at {where} (scores {c.margin:.2g} apart, noise"
+            f" explains {c.limit:.2g})"
         )
+    if len(verdict.choices) > len(lines):
+        lines.append(f"with {len(verdict.choices) - len(lines)} more such choices (-v shows them)")
+    if lines:
+        lines[-1] += f", our logits are llama.cpp's up to noise of {_number(verdict.noise)}"
     return lines
-
-
-def _experts(numbers: Sequence[int]) -> str:
-    return f"expert{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
 
 
 def _number(value: float | None) -> str:
