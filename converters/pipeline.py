@@ -12,11 +12,12 @@ from converters.folder import configs
 from converters.folder.card.card import model_card
 from converters.folder.hugging_face import hugging_face_config
 from converters.folder.layout import GraphFiles
-from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, TokenizerRecord, Tool
+from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.sampling import file_sampling
 from converters.folder.seal import CARD
 from converters.folder.source_file import SourceFile
+from converters.folder.tokenizer_record import TokenizerRecord
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
 from converters.plan import Plan
 from converters.sources.source import Source
@@ -167,6 +168,7 @@ def _manifest(plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, f
         tokenizer=TokenizerRecord.from_dict(token_ids(tokens)),
         spec=plan.spec.as_dict(),
         states=plan.states,
+        routers=plan.routers,
         hidden=plan.hidden,
         warnings=plan.warnings,
         tensors=tuple(plan.weights.records.values()),

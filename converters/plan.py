@@ -8,6 +8,7 @@ from converters.blocks.decoder import build_decoder
 from converters.folder.layout import FLAT, GraphFiles, graph_files
 from converters.graph.context import GraphContext
 from converters.graph.graph import Graph
+from converters.graph.routers import RouterRecord
 from converters.graph.states import State
 from converters.operators import OPERATOR_SETS
 from converters.sources.source import Source
@@ -24,9 +25,9 @@ from repack.errors import InputError, MobiusError
 class Plan:
     """A described model, its finished graph with unread weights, and what the user should know.
 
-    `states` are those of the graph in order; `hidden` is the value from which its head makes logits; `norms_heads`: its
-    attention operator norms q and k itself; `oldest_runtime`: version of ONNX Runtime that has all its operators and
-    computes them right; `files`: where it will stand in the folder.
+    `states` are those of the graph in order, `routers` where it chooses experts; `hidden` is the value from which its
+    head makes logits; `norms_heads`: its attention operator norms q and k itself; `oldest_runtime`: version of ONNX
+    Runtime that has all its operators and computes them right; `files`: where it will stand in the folder.
     """
 
     source: Source
@@ -36,6 +37,7 @@ class Plan:
     graph: Graph
     weights: Weights
     states: tuple[State, ...]
+    routers: tuple[RouterRecord, ...]
     hidden: str
     norms_heads: bool
     oldest_runtime: str
@@ -76,7 +78,7 @@ def make_plan(source: Source, target: Target, context_length: int | None = None,
         warnings.append(f"{aside} .input_scale tensors are not used: they describe activations, which stay unscaled")
     _check_leftovers(source, weights)
     return Plan(
-        source, spec, target, context, graph, weights, tuple(c.states), hidden.name, c.norms_heads,
+        source, spec, target, context, graph, weights, tuple(c.states), tuple(c.routers), hidden.name, c.norms_heads,
         max((target.oldest_runtime, *c.runtimes), key=numbers_of), tuple(warnings),
         files,
     )  # fmt: skip

@@ -19,8 +19,9 @@ FRAGMENTS = {"converters/sources/open.py", "converters/weights/formats.py"}
 
 # Folders and modules of converters/, each below those that may import it; the longest name that fits counts.
 LEVELS = (
-    "checked", "version", "spec", "target", "folder.seal", "folder.source_file", "folder.metadata", "folder.layout",
-    "graph.states", "weights.rounding",
+    "checked", "version", "spec", "target", "folder.seal", "folder.source_file", "folder.tokenizer_record",
+    "folder.metadata", "folder.layout",
+    "graph.states", "graph.routers", "weights.rounding",
     "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
     "sources.source", "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
 )  # fmt: skip

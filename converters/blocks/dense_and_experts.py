@@ -22,7 +22,7 @@ def dense_and_experts(b: Build, x: Value, module: DenseAndExperts, place: Place,
         return stream_norm(b, b.to_residual(y), f"{prefix}.{name}")
 
     dense = made(feed_forward(b, read("ffn_norm"), module.dense, prefix), "post_ffw_norm_1")
-    mixed = mixture(b, read("pre_ffw_norm_2"), _asked(b, x, prefix), module.experts, prefix)
+    mixed = mixture(b, read("pre_ffw_norm_2"), _asked(b, x, prefix), module.experts, place)
     return b.c.graph.op("Add", dense, made(mixed, "post_ffw_norm_2"))
 
 

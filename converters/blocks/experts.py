@@ -19,16 +19,16 @@ def experts(b: Build, x: Value, module: Experts, place: Place, _: SequenceInputs
     if module.router.reads_layer_input:
         assert place.stream is not None
         read = place.stream
-    return mixture(b, x, read, module, place.prefix)
+    return mixture(b, x, read, module, place)
 
 
-def mixture(b: Build, x: Value, read: Value, module: Experts, prefix: str) -> Value:
+def mixture(b: Build, x: Value, read: Value, module: Experts, place: Place) -> Value:
     """What experts make of x, chosen by what the router makes of `read`, of either type: both as x is."""
-    g = b.c.graph
+    g, prefix = b.c.graph, place.prefix
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
         asked = tokens if read is x else g.op("Reshape", read, g.ints(1, -1, b.spec.hidden))
-        y = chosen(b, _entered(b, tokens, module, prefix), route(b, asked, module, prefix), module, prefix)
+        y = chosen(b, _entered(b, tokens, module, prefix), route(b, asked, module, place), module, prefix)
         if module.latent:
             y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))

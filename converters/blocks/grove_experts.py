@@ -17,7 +17,7 @@ def grove_experts(b: Build, x: Value, module: GroveExperts, place: Place, _: Seq
     c, g, prefix = b.c, b.c.graph, place.prefix
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
-        routed = route(b, tokens, module.experts, prefix)
+        routed = route(b, tokens, module.experts, place)
         y = g.op("Reshape", chosen(b, tokens, routed, module.experts, prefix), g.ints(1, -1, b.spec.hidden))
     with g.scope("shared_experts"):
         groups = g.op("Div", routed.experts, c.integer("experts_of_a_group", module.group))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from converters.blocks.context import WIDE, Build
+from converters.blocks.module import Place
 from converters.graph.graph import Value
+from converters.graph.routers import RouterRecord
 from converters.spec import SIGMOID, SIGMOID_OF_CHOSEN, SOFTMAX, SOFTMAX_OF_CHOSEN, Experts, Router
 
 SCORES = {SOFTMAX: "Softmax", SIGMOID: "Sigmoid"}  # operators on all products, on those of the chosen experts
@@ -22,9 +24,9 @@ class Routed:
     scores: Value
 
 
-def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
-    """x [1, tokens, hidden]. Of equal scores the first expert is chosen."""
-    c, g, router = b.c, b.c.graph, module.router
+def route(b: Build, x: Value, module: Experts, place: Place) -> Routed:
+    """x [1, tokens, hidden]. Of equal scores the first expert is chosen. The graph remembers where."""
+    c, g, router, prefix = b.c, b.c.graph, module.router, place.prefix
     with g.scope("router"):
         matrix = b.weights.vector(f"{prefix}.ffn_gate_inp.weight", (module.count, b.spec.hidden), dtype=WIDE)
         products = c.operators.matmul_transposed(c, b.wide(x), matrix)
@@ -37,9 +39,11 @@ def route(b: Build, x: Value, module: Experts, prefix: str) -> Routed:
         if f"{prefix}.exp_probs_b.bias" in b.weights:
             name = f"{prefix}.exp_probs_b.bias"
             choice = g.op("Add", scores, b.weights.vector(name, (module.count,), dtype=WIDE, use="for the choice only"))
-        if router.groups > 1:
-            choice = _open_groups(b, choice, module)
-        _, experts = g.multi_op("TopK", choice, g.ints(module.used), outputs=2, axis=-1)
+        opened = _open_groups(b, choice, module) if router.groups > 1 else choice
+        _, experts = g.multi_op("TopK", opened, g.ints(module.used), outputs=2, axis=-1)
+        names = (value.name for value in (products, scores, choice, experts))
+        groups = (router.groups, router.used_groups)
+        c.routers.append(RouterRecord(place.layer, module.count, module.used, *groups, *names))
         return weighed(b, experts, scores, router)
 
 

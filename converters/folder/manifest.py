@@ -11,13 +11,15 @@ from converters.checked import each, typed
 from converters.folder.metadata import plain_metadata, restored_metadata
 from converters.folder.seal import CARD
 from converters.folder.source_file import OnBytes, SourceFile, ignored
+from converters.folder.tokenizer_record import TokenizerRecord
+from converters.graph.routers import RouterRecord
 from converters.graph.states import State
 from converters.weights.records import TensorRecord
 from repack.errors import InputError
 
 MANIFEST = "mobius.json"
 GRAPH = ".onnx"  # how the one file that is a graph ends
-FORMAT = 3  # one more with every change that an older or newer mobius would read wrongly
+FORMAT = 4  # one more with every change that an older or newer mobius would read wrongly
 _STATE_TYPES = {"float32": 4, "float16": 2, "bfloat16": 2}  # bytes of a number
 T = TypeVar("T")
 
@@ -74,38 +76,6 @@ class TargetRecord:
 
 
 @dataclass(frozen=True)
-class TokenizerRecord:
-    """What the tokenizer's own files do not tell; see `converters.tokenizer.stored.token_ids`."""
-
-    bos_token_id: int | None
-    eos_token_ids: tuple[int, ...]
-    pad_token_id: int | None
-    suppress_token_ids: tuple[int, ...]
-    add_bos: bool
-    warnings: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, entry: dict[str, Any]) -> Self:
-        """From JSON. Raises KeyError or TypeError if it is damaged."""
-
-        def token(key: str) -> int | None:
-            return None if entry[key] is None else typed(entry[key], int)
-
-        return cls(
-            bos_token_id=token("bos_token_id"),
-            eos_token_ids=each(entry["eos_token_ids"], int),
-            pad_token_id=token("pad_token_id"),
-            suppress_token_ids=each(entry["suppress_token_ids"], int),
-            add_bos=typed(entry["add_bos"], bool),
-            warnings=each(entry["warnings"], str),
-        )
-
-
-@dataclass(frozen=True)
 class Manifest:
     """All that is known of a model folder.
 
@@ -114,6 +84,7 @@ class Manifest:
         metadata: what the folder keeps of the file's metadata, types and all.
         spec: the model, for people; code reads no more than its plain numbers, for which there are properties.
         states: what layers carry from token to token, in the order of the graph's inputs.
+        routers: where the graph chooses experts, in its order.
         hidden: name of the value from which the head makes logits: [batch, sequence, hidden].
         warnings: of the conversion, without the tokenizer's own.
         tensors: every tensor of the file and what became of it.
@@ -127,6 +98,7 @@ class Manifest:
     tokenizer: TokenizerRecord
     spec: Mapping[str, Any]
     states: tuple[State, ...]
+    routers: tuple[RouterRecord, ...]
     hidden: str
     warnings: tuple[str, ...]
     tensors: tuple[TensorRecord, ...]
@@ -189,6 +161,7 @@ class Manifest:
             "tokenizer": self.tokenizer.as_dict(),
             "spec": dict(self.spec),
             "states": [state.as_dict() for state in self.states],
+            "routers": [router.as_dict() for router in self.routers],
             "hidden": self.hidden,
             "warnings": list(self.warnings),
             "tensors": [record.as_dict() for record in self.tensors],
@@ -206,6 +179,7 @@ class Manifest:
             tokenizer=_part(data, "tokenizer", TokenizerRecord.from_dict),
             spec=_part(data, "spec", _spec),
             states=_part(data, "states", _every(_state)),
+            routers=_part(data, "routers", _every(RouterRecord.from_dict)),
             hidden=_part(data, "hidden", lambda name: typed(name, str)),
             warnings=_part(data, "warnings", lambda values: each(values, str)),
             tensors=_part(data, "tensors", _every(TensorRecord.from_dict)),

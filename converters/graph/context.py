@@ -16,6 +16,7 @@ from converters.graph.recurrent import (
     ScanInputs,
     SelectiveInputs,
 )
+from converters.graph.routers import RouterRecord
 from converters.graph.states import State
 from converters.target import Target
 
@@ -219,8 +220,9 @@ class GraphContext:
     """Graph, target and its operators; `memo` keeps values that several nodes share (block sums, rotary tables).
 
     `states` are those that layers have declared so far, in the order of the graph's inputs; `kept` is what they become
-    in this step, by layer and part. `norms_heads`: an attention operator norms q and k itself, which not every provider
-    can. `runtimes`: versions of ONNX Runtime that are needed, all of them, beside the target's own.
+    in this step, by layer and part; `routers` where experts are chosen so far. `norms_heads`: an attention operator
+    norms q and k itself, which not every provider can. `runtimes`: versions of ONNX Runtime that are needed, all of
+    them, beside the target's own.
     """
 
     graph: Graph
@@ -229,6 +231,7 @@ class GraphContext:
     context_length: int
     states: list[State] = field(default_factory=list)
     kept: dict[tuple[int, str], Value] = field(default_factory=dict)
+    routers: list[RouterRecord] = field(default_factory=list)
     norms_heads: bool = False
     memo: dict[Hashable, Any] = field(default_factory=dict)
     runtimes: set[str] = field(default_factory=set)

@@ -22,12 +22,11 @@ Kind = Literal["identical", "near-tie", "diverged"]
 # smaller than the rounding of 8-bit activations (a norm scaled by 1.1) pass here; compare_exact finds them.
 SIGMAS = 4.0  # of the difference of two candidates; honest ties stay below 2.8
 STEP_FACTOR = 3.0  # a step's own noise counts up to this multiple of the prompt's; honest at most 3.2
-MAX_MARGIN = 1.5  # of a tie of a dense model, over the spread of its step, whatever the noise; honest below 1
+MAX_MARGIN = 1.5  # of a tie, over the spread of its step, whatever the noise; honest below 1
 MAX_RATIO = 0.22  # median noise over spread; honest at most 0.16, most planted mistakes above 0.24
 MAX_RATIO_FEW_STEPS = 0.6  # the same for prompts that end early; single honest steps reach 0.5
-DISTURBED = 0.8  # noise over spread of one step: no honest step of a dense model comes near
-DISTURBED_FRACTION = 0.15  # of the steps of a mixture of experts; honest at most 0.06
-MAX_MEAN_KL = 0.03  # nats, of a dense model; honest at most 0.009, most planted mistakes above 0.034
+DISTURBED = 0.8  # noise over spread of one step: no honest step comes near where all experts are the same
+MAX_MEAN_KL = 0.03  # nats; honest at most 0.009, most planted mistakes above 0.034
 MAX_SCALE_ERROR = 0.05  # honest at most 0.01
 FEW_STEPS = 8
 EXACT_TOLERANCE = 0.05  # nats; honest at most 0.02
@@ -38,7 +37,7 @@ class Difference:
     """A step at which the argmax differs. Margins (nats): each engine's own token over the other's.
 
     `their_margin` is None if our token is not among llama.cpp's candidates. `explained`: both margins are
-    below `limit`, or the step is a disturbed one of a mixture of experts.
+    below `limit`.
     """
 
     step: int
@@ -51,12 +50,29 @@ class Difference:
 
 
 @dataclass(frozen=True)
+class RouterChoice:
+    """A choice of experts that rounding made otherwise: with `added` in place of `dropped` we agree with llama.cpp.
+
+    `position` counts the tokens of the prompt and its answer from 0. `margin`: by how much our scores prefer the
+    choice that we made; at most `limit`, which the engines' noise explains.
+    """
+
+    layer: int
+    position: int
+    dropped: tuple[int, ...]
+    added: tuple[int, ...]
+    margin: float
+    limit: float
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The comparison of one prompt; `reason` is a sentence if "diverged", else empty.
 
     `Measured` says what `noise`, `scale`, `max_abs_logprob_diff`, `noise_ratio` (median over the steps) and
     `mean_kl` (mean over the steps) are; they are None if nothing could be measured.
     `disturbed` counts the steps whose own ratio exceeds DISTURBED; `agreement` is the fraction of equal argmax.
+    `choices` of experts of a mixture were made otherwise, for which it is a "near-tie"; all numbers are with them.
     """
 
     kind: Kind
@@ -71,17 +87,16 @@ class Verdict:
     max_abs_logprob_diff: float | None = None
     disturbed: int = 0
     reason: str = ""
+    choices: tuple[RouterChoice, ...] = ()
 
 
-def compare(
-    tokens: ArrayLike, top_ids: ArrayLike, top_logprobs: ArrayLike, logits: ArrayLike, *, routed: bool = False
-) -> Verdict:
+def compare(tokens: ArrayLike, top_ids: ArrayLike, top_logprobs: ArrayLike, logits: ArrayLike) -> Verdict:
     """Compare with llama.cpp on the quantized file.
 
     `tokens` int [steps]: llama.cpp's greedy tokens. `top_ids` int and `top_logprobs` float [steps, top]: its
     candidates, some 32 of them, and their natural log-probabilities. `logits` float [steps, vocab]: ours, row i
-    after the prompt and `tokens[:i]`. `routed`: the model has a mixture of experts, where rounding can pick
-    another expert and so move all logits of a few steps. Raises ValueError if the shapes do not fit.
+    after the prompt and `tokens[:i]`. Where rounding picks another expert of a mixture, all logits of a step move: that
+    is "diverged" here, and `rerouting` looks for the choice. Raises ValueError if the shapes do not fit.
     """
     theirs = Theirs.of(tokens, top_ids, top_logprobs)
     ours = Ours.of(theirs, logits)
@@ -89,14 +104,11 @@ def compare(
         return Verdict("diverged", len(theirs.tokens), reason=ours)
     measured = measure(theirs, ours)
     disturbed = measured.ratio > DISTURBED
-    local = measured.step_noise if routed else np.minimum(measured.step_noise, STEP_FACTOR * measured.noise)
+    local = np.minimum(measured.step_noise, STEP_FACTOR * measured.noise)
     limits = _limits(np.maximum(local, measured.noise))
-    if not routed:
-        limits = np.where(measured.spread > 0, np.minimum(limits, MAX_MARGIN * measured.spread), limits)
-    differences = _differences(theirs, ours, limits, disturbed & routed)
-    reason = _systematic(measured, disturbed, routed) or _unexplained(differences)
-    if not routed:  # some steps with another expert already make a large mean
-        reason = reason or _probabilities(measured)
+    limits = np.where(measured.spread > 0, np.minimum(limits, MAX_MARGIN * measured.spread), limits)
+    differences = _differences(theirs, ours, limits)
+    reason = _systematic(measured, disturbed) or _unexplained(differences) or _probabilities(measured)
     return _verdict(measured, differences, disturbed, reason)
 
 
@@ -120,7 +132,7 @@ def compare_exact(
     measured = measure(theirs, ours)
     disturbed = measured.ratio > DISTURBED
     limits = _limits(np.full(len(theirs.tokens), measured.noise))
-    differences = _differences(theirs, ours, limits, np.zeros_like(disturbed))
+    differences = _differences(theirs, ours, limits)
     reason = _unexplained(differences)
     if measured.max_abs > tolerance:
         reason = f"a log-probability differs by {measured.max_abs:.3g}, more than {tolerance:g}"
@@ -133,7 +145,7 @@ def _limits(noise: Floats) -> Floats:
     return limits
 
 
-def _differences(theirs: Theirs, ours: Ours, limits: Floats, excused: Bools) -> tuple[Difference, ...]:
+def _differences(theirs: Theirs, ours: Ours, limits: Floats) -> tuple[Difference, ...]:
     found = []
     for step in np.flatnonzero(ours.tokens != theirs.tokens).tolist():
         row = theirs.logprobs[step]
@@ -149,13 +161,13 @@ def _differences(theirs: Theirs, ours: Ours, limits: Floats, excused: Bools) -> 
                 their_margin=their_margin,
                 our_margin=our_margin,
                 limit=limit,
-                explained=close or bool(excused[step]),
+                explained=close,
             )
         )
     return tuple(found)
 
 
-def _systematic(measured: Measured, disturbed: Bools, routed: bool) -> str:
+def _systematic(measured: Measured, disturbed: Bools) -> str:
     """Why no rounding explains the logits as a whole; empty if it does."""
     steps, ratio, scale = len(disturbed), float(np.median(measured.ratio)), measured.scale
     few = steps < FEW_STEPS
@@ -165,7 +177,7 @@ def _systematic(measured: Measured, disturbed: Bools, routed: bool) -> str:
     highest = MAX_RATIO_FEW_STEPS if few else MAX_RATIO
     if ratio > highest:
         return f"noise is {ratio:.2f} of the spread of the candidates, more than {highest:g}"
-    if disturbed.sum() > (max(2, int(DISTURBED_FRACTION * steps)) if routed else 0):
+    if disturbed.any():
         step = int(np.argmax(measured.ratio))
         worst = f"at step {step} noise is {measured.ratio[step]:.2f} of the spread of the candidates"
         return f"{worst}, and above {DISTURBED:g} at {disturbed.sum()} of {steps} steps"

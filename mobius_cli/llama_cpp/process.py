@@ -47,6 +47,7 @@ def server_options(help_text: str, model: Path, context: int, threads: int, exac
     options = ["-m", str(model), "-c", str(context), "-t", str(threads), "-np", "1", "-ngl", str(gpu_layers)]
     # Fitting to memory would load the vocabulary twice and may change what was asked for.
     wanted = [("--no-webui",), ("--no-context-shift",), ("--fit", "off")]
+    wanted.append(("--swa-full",))  # else a cache of local layers cannot be cut, and what was decoded runs as a batch
     if gpu_layers == 0:
         wanted.append(("--device", "none"))  # else a GPU build still computes large batches on the GPU
     if exact:

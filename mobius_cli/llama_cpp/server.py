@@ -126,13 +126,14 @@ class LlamaServer:
         answer = self._complete(ids, n, top)
         tokens = [int(token) for token in answer["tokens"]]
         rows = []
-        for step, row in enumerate(align(tokens, answer.get("completion_probabilities") or [])):
-            if row is None:
-                row = self._candidates_after(ids + tokens[:step], top)
+        aligned = align(tokens, answer.get("completion_probabilities") or [])
+        for step, row in reversed([*enumerate(aligned)]):
+            if row is None:  # from the last one on: each cuts the cache of this answer, and decodes one token again
+                row = self._candidates_after(ids + tokens[:step], top, cache_prompt=True)
             else:
                 check_argmax(row, tokens[step])
             rows.append(row)
-        return generation(answer, rows, self.build)
+        return generation(answer, rows[::-1], self.build)
 
     def score(self, ids: list[int], token: int, top: int = 64) -> Row:
         """The row of `token` after `ids`, whatever else is more probable there, with `top` candidates, best first.

@@ -38,6 +38,7 @@ class OnnxModel:
         threads: int = 0,
         accuracy_level: int | None = None,
         last_logits: bool = False,
+        routers: bool = False,
     ) -> None:
         """Load the folder.
 
@@ -47,6 +48,7 @@ class OnnxModel:
             threads: of ONNX Runtime; 0 leaves the choice to it.
             accuracy_level: replaces that of every MatMulNBits node, in memory only.
             last_logits: compute logits of the last position of a pass only; `greedy` needs no others.
+            routers: lay the choices of experts open; see `RoutedModel`.
 
         Raises:
             InputError: the folder is incomplete, or ONNX Runtime cannot load it.
@@ -61,9 +63,10 @@ class OnnxModel:
         _check_version(self.manifest)
         _check_heads(self.manifest, self._target)
         last_of = self.manifest.hidden if last_logits else None
-        patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of}
+        opened = self.manifest.routers if routers else None
+        patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of, "routers": opened}
         graph = folder / self.manifest.graph
-        self._session = _open(graph, self._target, threads, patch, replays=self.manifest.in_place)
+        self._session = _open(graph, self._target, threads, patch, replays=self.manifest.in_place and not routers)
         self._sequences = 0
         self._last_logits = last_logits
 

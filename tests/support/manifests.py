@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from converters.folder.manifest import Manifest, TargetRecord, TokenizerRecord, Tool
+from converters.folder.manifest import Manifest, TargetRecord, Tool
 from converters.folder.source_file import SourceFile
+from converters.folder.tokenizer_record import TokenizerRecord
+from converters.graph.routers import RouterRecord
 from converters.graph.states import BATCH, PAST_LENGTH, State
 from converters.weights.records import TensorRecord
 from converters.weights.rounding import Rounding
@@ -28,6 +30,7 @@ def example(**changes: Any) -> Manifest:
             State("value", 0, 0, "float16", cache, True),
             State("conv", 1, 1, "float32", (BATCH, 96, 3), False),
         ),
+        routers=(RouterRecord(1, 8, 2, 4, 1, "products", "scores", "choice", "experts"),),
         hidden="model/hidden",
         warnings=("a warning",),
         tensors=(

@@ -16,6 +16,8 @@ from mobius_cli.output import Output
 from mobius_cli.runtime.text import TextCodec
 from mobius_cli.table import shortened
 
+_FEW = 2  # choices of experts that are shown of a prompt
+
 
 def print_report(
     folder: Path,
@@ -105,12 +107,15 @@ def _print_prompts(
     for p, v, noise in zip(reference.prompts, verdicts, noises, strict=True):
         if v.reason:
             output.words(f"{p.text[:31]!r}: {_reason(v, noise)}")
+        for line in _choices(p, v, output.verbose):
+            output.words(f"{p.text[:31]!r}: {line}")
         for line in _margins(v, noise, codec):
             output.detail(f"{p.text[:31]!r}: {line}")
 
 
 def _cells(prompt: PromptReference, v: Verdict, noise: Float16Noise | None, verbose: bool) -> dict[str, str]:
     at = f" at token {v.first_difference}" if v.first_difference is not None else ""
+    at = f" in layer {v.choices[0].layer}" if v.choices else at
     return {
         "prompt": shortened(prompt.text, 32 if verbose else 20),
         "tokens": str(v.steps),
@@ -121,6 +126,24 @@ def _cells(prompt: PromptReference, v: Verdict, noise: Float16Noise | None, verb
         "max diff": _number(v.max_abs_logprob_diff),
         "mean KL": _number(v.mean_kl),
     }
+
+
+def _choices(prompt: PromptReference, verdict: Verdict, every: bool) -> list[str]:
+    """The choices of experts with which we agree with llama.cpp: the first few, or `every` one."""
+    lines = []
+    for c in verdict.choices if every else verdict.choices[:_FEW]:
+        step = c.position - len(prompt.prompt_ids) + 1
+        where = f"token {step}" if step >= 0 else f"token {c.position} of the prompt"
+        added, dropped = (" and ".join(map(str, experts)) for experts in (c.added, c.dropped))
+        lines.append(
+            f"with expert {added} for {dropped} in layer {c.layer} at {where} (scores {c.margin:.2g} apart, noise"
+            f" explains {c.limit:.2g})"
+        )
+    if len(verdict.choices) > len(lines):
+        lines.append(f"with {len(verdict.choices) - len(lines)} more such choices (-v shows them)")
+    if lines:
+        lines[-1] += f", our logits are llama.cpp's up to noise of {_number(verdict.noise)}"
+    return lines
 
 
 def _number(value: float | None) -> str:

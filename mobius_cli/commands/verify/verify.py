@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from converters.folder.manifest import Manifest, read_manifest
 from converters.sources.gguf.file import GgufFile
+from mobius_cli.commands.verify.experts import explain_choices
 from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
 from mobius_cli.commands.verify.passes import judge_prompts
 from mobius_cli.commands.verify.probe_texts import probe_texts
@@ -79,6 +80,7 @@ def verify_folder(request: Request, output: Output) -> bool:
     verdicts, ours = judge_prompts(model, reference.prompts, request.exact, output, keep=floats)
     score = None if reference.text is None else judge_text(model, reference.text, request.exact, output)
     del model  # before another session
+    verdicts = explain_choices(request.folder, manifest, reference, verdicts, output, **_session(request))
     if floats and not judged_floats(manifest, request.ep, request.exact):
         ours = score_floats(request.folder, manifest, reference, request.ep, request.threads, output)
     if floats and request.write_reference is not None:
@@ -201,5 +203,10 @@ def _check_ids(server: LlamaServer, text: str, ours: list[int]) -> None:
 def _open(request: Request) -> "OnnxModel":
     from mobius_cli.runtime.session import OnnxModel
 
+    return OnnxModel(request.folder, **_session(request))
+
+
+def _session(request: Request) -> dict[str, Any]:
+    """How the folder is loaded."""
     level = FLOATS if request.exact else None
-    return OnnxModel(request.folder, ep=request.ep, threads=request.threads, accuracy_level=level)
+    return {"ep": request.ep, "threads": request.threads, "accuracy_level": level}

@@ -56,8 +56,8 @@ def test_what_it_tells() -> None:
 
 @pytest.mark.parametrize(
     ("found", "words", "hint"),
-    [(FORMAT - 1, "is of an older mobius 0.1.0: format 2, this one reads 3", "convert the GGUF again"),
-     (FORMAT + 1, "is of a newer mobius 0.1.0: format 4, this one reads 3", "update mobius")],
+    [(FORMAT - 1, "is of an older mobius 0.1.0: format 3, this one reads 4", "convert the GGUF again"),
+     (FORMAT + 1, "is of a newer mobius 0.1.0: format 5, this one reads 4", "update mobius")],
 )  # fmt: skip
 def test_other_formats(tmp_path: Path, found: int, words: str, hint: str) -> None:
     error = refusal(written(tmp_path, format=found, tensors=MISSING))
@@ -99,6 +99,8 @@ def test_entries_of_another_type(tmp_path: Path, key: str, value: Any) -> None:
         (("states", 0, "shape"), ["nobody", 1], "states: "),
         (("states", 0, "dtype"), "float99", "states: dtype 'float99' is not one of"),
         (("states", 1, "part"), MISSING, "states: 'part' is missing"),
+        (("routers", 0, "used"), "2", "routers: '2' where int is expected"),
+        (("routers", 0, "scores"), MISSING, "routers: 'scores' is missing"),
         (("tensors", 0, "roundings", "scale", "count"), 1.5, "tensors: 1.5 where int is expected"),
         (("tensors", 1, "values"), ["a"], "tensors: 'a' where float is expected"),
         (("tensors", 0, "shape"), "4x4", "tensors: '4x4' where list is expected"),

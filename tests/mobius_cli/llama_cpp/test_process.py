@@ -14,6 +14,7 @@ from repack.errors import InputError, MobiusError
 HELP = """
 -fa,   --flash-attn [on|off|auto]   set Flash Attention use
 -fit,  --fit [on|off]
+--swa-full
 --webui, --no-webui
 -dev,  --device <dev1,dev2,..>
 -ctk,  --cache-type-k TYPE
