@@ -34,7 +34,7 @@ def model_card(
         front_matter(metadata, ["onnx", "onnxruntime", "onnxruntime-genai", "mobius", plan.spec.architecture]),
         f"# {code(name)}",
         "",
-        "The weights of a GGUF file as an ONNX model, made by mobius.",
+        f"The weights of a {plan.source.kind}{' file' * (plan.source.kind == 'GGUF')} as an ONNX model, made by mobius.",
         "",
         *_facts(plan, parts, metadata, roundings),
         "",
