@@ -49,10 +49,8 @@ def packed_layout(where: str, rows: int, columns: int, group: int, bits: int, sc
     Raises:
         MobiusError: there are no whole blocks of it that the operator takes (`where` names the tensor).
     """
-    block = group
-    while block > MOST_BLOCK and block % 2 == 0:
-        block //= 2
-    if columns % group or block & (block - 1) or not LEAST_BLOCK <= block <= MOST_BLOCK or rows < 1:
+    block = min(group & -group, MOST_BLOCK)  # the largest power of two in it
+    if columns % group or block < LEAST_BLOCK or rows < 1:
         raise MobiusError(
             f"{where}: groups of {group} in rows of {columns} weights are no whole blocks of 16 to {MOST_BLOCK}",
             "not supported yet: convert a GGUF of the model",

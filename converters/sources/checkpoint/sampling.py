@@ -12,7 +12,11 @@ _NAMES = {
 
 
 def sampling_metadata(folder: Path) -> dict[str, Any]:
-    """`general.sampling.*`; nothing for a folder that does not want tokens to be drawn."""
+    """`general.sampling.*`; nothing for a folder that does not want tokens to be drawn.
+
+    Raises:
+        InputError: generation_config.json is no JSON object.
+    """
     found = read_json(folder / "generation_config.json")
     if not found.get("do_sample", False):
         return {}
