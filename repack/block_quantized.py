@@ -22,7 +22,8 @@ BAND = 4096  # GGUF blocks that are decoded together
 class Layout:
     """Shapes of a quantized matrix [rows, columns]: weight = scale * (code - 2**(bits-1)) + offset.
 
-    `float16_scale`: float16 holds every scale as it is.
+    `float16_scale`: float16 holds every scale as it is. `together`: how many columns the file stores as one, a multiple
+    of a block.
     """
 
     bits: int
@@ -31,6 +32,7 @@ class Layout:
     columns: int
     has_offset: bool
     float16_scale: bool = False
+    together: int = 0
 
     @property
     def block_shape(self) -> BlockShape:
@@ -82,7 +84,7 @@ class BlockMatrix(ABC):
 
     @abstractmethod
     def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> "BlockMatrix":
-        """Some of the rows and columns, each from a first one up to another; columns by whole blocks of the file."""
+        """Some of the rows and columns, from one up to another; of columns those that the file stores together."""
 
     def zero_points(self) -> U8 | None:
         """Integer zero points uint8 [rows, blocks]; None: 2**(bits - 1) everywhere."""
@@ -179,4 +181,4 @@ def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:
             "the file is damaged or made by an unusual tool: download it again",
         )
     has_offset, float16_scale = quant.offset is not None, quant.float16_scale is not None
-    return Layout(quant.bits, quant.block_size, rows, columns, has_offset, float16_scale)
+    return Layout(quant.bits, quant.block_size, rows, columns, has_offset, float16_scale, together=block)

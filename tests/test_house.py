@@ -13,9 +13,9 @@ BELOW = {"repack": set(), "converters": {"repack"}, "mobius_cli": {"converters",
 
 MOST_LINES, LEAST_LINES, MOST_OF_A_FUNCTION = 300, 20, 60
 # Folders with a file for each type or architecture, however short.
-ONE_EACH = ("repack/types", "converters/archs")
+ONE_EACH = ("repack/types", "repack/packed", "converters/archs", "converters/archs/checkpoint")
 # Tables of what stands beside them, which nothing beside them may import; and what must be cheap to import.
-FRAGMENTS = {"converters/sources/open.py", "converters/weights/formats.py"}
+FRAGMENTS = {"converters/weights/formats.py"}
 
 # Folders and modules of converters/, each below those that may import it; the longest name that fits counts.
 LEVELS = (
@@ -23,7 +23,8 @@ LEVELS = (
     "folder.metadata", "folder.layout",
     "graph.states", "graph.routers", "weights.rounding",
     "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
-    "sources.source", "sources", "weights.weights", "blocks", "archs", "plan", "folder", "pipeline",
+    "sources.source", "sources", "weights.weights", "blocks", "archs", "sources.checkpoint", "sources.open",
+    "plan", "folder", "pipeline",
 )  # fmt: skip
 
 # Folders whose README says what is there and how to add to it, with the table that the code prints.

@@ -39,7 +39,7 @@ def rope(
     return Rope(
         theta=h.number("rope.freq_base", 10000.0),
         dim=turned,
-        interleaved=interleaved,
+        interleaved=interleaved and not h.source.half_split,
         scaling=_scaling(h, long_factors, yarn_keys),
         factors=_factors(h, freqs, long_factors),
         magnitude=h.number("rope.scaling.attn_factor", 1.0),

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from converters.folder.manifest import MANIFEST
+from converters.sources.checkpoint.files import is_checkpoint
+from converters.sources.checkpoint.folder import CheckpointFolder
 from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.folder import OnnxFolder
 from converters.sources.source import Source
@@ -13,4 +16,6 @@ def open_source(path: Path) -> Source:
     Raises:
         MobiusError: it is neither, is damaged, or is a folder that cannot be rewritten.
     """
+    if is_checkpoint(path) and not (path / MANIFEST).exists():
+        return CheckpointFolder.open(path)
     return OnnxFolder.open(path) if path.is_dir() else GgufFile.open(path)

@@ -69,6 +69,14 @@ class Source(Protocol):
         """Whether quantized tensors still are in the blocks of their file, as `--storage small` needs them."""
 
     @property
+    def kind(self) -> str:
+        """What it was made as, for people: "GGUF" or "checkpoint"."""
+
+    @property
+    def half_split(self) -> bool:
+        """Whether rows of q and k pair channels (i, i + dim / 2) in every architecture, as no GGUF file promises."""
+
+    @property
     def rounded(self) -> Mapping[str, Mapping[str, Rounding]]:
         """What was rounded already when the source was made, by tensor and kind of number."""
 

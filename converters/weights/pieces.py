@@ -10,7 +10,6 @@ from converters.graph.graph import PIECE_BYTES, InPieces
 from converters.weights.matrix import StoredRows, whole_layout
 from converters.weights.records import TensorRecord, store_as
 from repack.block_quantized import BlockMatrix
-from repack.registry import QUANT_TYPES
 
 Array = npt.NDArray[Any]
 Make = Callable[[BlockMatrix, TensorRecord], Array]  # [rows, ...] of a matrix, or of rows and columns of one
@@ -51,7 +50,6 @@ def beside(parts: Sequence[StoredRows], make: Make) -> InPieces:
 def turned(parts: Sequence[StoredRows], make: Make, size: int) -> InPieces:
     """The transpose of what `make` gives, which is [rows, columns / size]."""
     layout = whole_layout(parts)
-    block = QUANT_TYPES[parts[0].record.source_type].gguf_block[0]
 
     def between(first: int, end: int) -> Array:
         made, step = None, max(1, PIECE_BYTES // ((end - first) * size))
@@ -63,7 +61,7 @@ def turned(parts: Sequence[StoredRows], make: Make, size: int) -> InPieces:
         assert made is not None
         return made
 
-    return InPieces(layout.columns // size, between, block // size)
+    return InPieces(layout.columns // size, between, layout.together // size)
 
 
 def joined(arrays: Iterable[Array]) -> Array:

@@ -66,7 +66,7 @@ def rounded(values: Floats, dtype: str) -> tuple[npt.NDArray[Any], list[Rounding
 def rounding_lines(roundings: Mapping[str, Rounding]) -> list[str]:
     """What was rounded: a line for each kind of number, such as "Q4_K scales"; or one that says that nothing was."""
     if not any(r.rounded for r in roundings.values()):
-        return ["weights: exact, every one equals the GGUF's bit for bit in float32"]
+        return ["weights: exact, every one equals the source's bit for bit in float32"]
     lines = []
     for kind, r in roundings.items():
         line = f"{kind}s: exact"

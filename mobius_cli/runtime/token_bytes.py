@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from converters.tokenizer.vocabulary import BYTE_CHARACTERS, BYTE_TOKENS
+from repack.errors import InputError
 
 
 class TokenBytes:
@@ -14,6 +15,8 @@ class TokenBytes:
     def __init__(self, tokenizer: Any) -> None:
         self._text = tokenizer.id_to_token
         self._added = tokenizer.get_added_tokens_decoder()
+        if tokenizer.decoder is None:
+            raise InputError("tokenizer.json has no decoder: its tokens have no text", "mobius run cannot print them")
         decoder = json.loads(tokenizer.decoder.__getstate__())
         steps = decoder.get("decoders", [decoder])
         types = {step["type"] for step in steps}

@@ -30,11 +30,12 @@ def model_card(
     assert architecture is not None
     named = architecture.hugging_face_of(plan.spec, plan.source.tensors)
     name = plain_text(metadata.get("general.name")) or _file(parts[0])
+    made_of = f"{plan.source.kind}{' file' if plan.source.kind == 'GGUF' else ''}"
     lines = [
         front_matter(metadata, ["onnx", "onnxruntime", "onnxruntime-genai", "mobius", plan.spec.architecture]),
         f"# {code(name)}",
         "",
-        "The weights of a GGUF file as an ONNX model, made by mobius.",
+        f"The weights of a {made_of} as an ONNX model, made by mobius.",
         "",
         *_facts(plan, parts, metadata, roundings),
         "",

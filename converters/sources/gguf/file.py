@@ -49,6 +49,8 @@ class GgufFile:
     """
 
     has_blocks = True
+    half_split = False
+    kind = "GGUF"
 
     def __init__(
         self,

@@ -69,6 +69,8 @@ def map_file(path: Path) -> mmap.mmap:
 
 
 def _directory_hint(path: Path) -> str:
+    if (path / "config.json").exists() and any(path.glob("*.safetensors")):
+        return "It is a checkpoint, which inspect and convert read; this command needs llama.cpp, and so a GGUF file."
     names = sorted(entry.name for entry in path.iterdir() if entry.suffix.lower() == ".gguf")
     if not names:
         return "It holds no .gguf file. " + _NEEDS_GGUF

@@ -54,11 +54,13 @@ class OnnxFolder:
     """
 
     has_blocks = False
+    half_split = False  # what its manifest says of rows was true of the file
     token_count = None  # the vocabulary was checked when the folder was written
 
     def __init__(self, folder: Path, manifest: Manifest, arrays: FolderArrays) -> None:
         self.folder = folder
-        self.path = Path(arrays.properties["converted_from"].removeprefix("GGUF "))
+        self.kind, _, made_from = arrays.properties["converted_from"].partition(" ")
+        self.path = Path(made_from)
         self.size = manifest.source_bytes
         self.metadata = manifest.metadata
         self.tensors = {r.name: FolderTensor(r.name, r.shape, r.source_type, r.source_bytes) for r in manifest.tensors}

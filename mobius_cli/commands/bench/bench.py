@@ -63,6 +63,10 @@ def bench_folder(request: Request, output: Output) -> None:
         MobiusError: llama.cpp cannot run the file.
     """
     if request.gguf is not None and not request.gguf.is_file():
+        if request.gguf.is_dir():
+            raise InputError(
+                f"{request.gguf}: is a folder, which llama.cpp cannot run", "give a GGUF, or leave --gguf out"
+            )
         raise InputError(f"{request.gguf}: no such file", "check the path of --gguf")
     manifest = read_manifest(request.folder)
     target = wanted_target(request.ep or manifest.target.name)

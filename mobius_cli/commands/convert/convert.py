@@ -8,7 +8,8 @@ from typing import Any
 from converters.folder.license import License
 from converters.folder.writer import check_destination, files_in
 from converters.pipeline import Result, convert, work_bytes
-from converters.plan import make_plan
+from converters.plan import Plan, make_plan
+from converters.sources.checkpoint.folder import CheckpointFolder
 from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.folder import OnnxFolder
 from converters.sources.open import open_source
@@ -51,7 +52,7 @@ def convert_model(model: Path, destination: Path, request: Request, output: Outp
         with output.progress("", work_bytes(plan), BYTES) as advance:
             result = convert(plan, destination, force=force, on_progress=lambda what, size: advance(size, what))
         license = License.of(source.metadata)
-        _summarize(result, output, plan.target.name, plan.target.storage, license)
+        _summarize(result, output, plan, license)
         if request.next_step:
             next_step = f"run {result.folder} -p 'Hello'" if TOKENIZER in result.files else f"bench {result.folder}"
             output.data(f"next: mobius {next_step}")
@@ -73,17 +74,20 @@ def _files_of(source: Source, destination: Path) -> Sequence[Path]:
     """Files that must outlive the old folder; not those of a folder rewritten onto itself, mapped until then."""
     if isinstance(source, GgufFile):
         return source.shards
+    if isinstance(source, CheckpointFolder):
+        return source.files
     if not isinstance(source, OnnxFolder) or (destination.exists() and source.folder.samefile(destination)):
         return ()
     return files_in(source.folder)
 
 
-def _summarize(result: Result, output: Output, target: str, storage: str, license: License) -> None:
+def _summarize(result: Result, output: Output, plan: Plan, license: License) -> None:
+    target, storage = plan.target.name, plan.target.storage
     for warning in result.warnings:
         output.warning(warning)
     total = sum(result.files.values())
     output.data(
-        f"{result.folder}: {megabytes(total)}, {total / result.source_bytes:.3f} of the GGUF's"
+        f"{result.folder}: {megabytes(total)}, {total / result.source_bytes:.3f} of the {plan.source.kind}'s"
         f" {megabytes(result.source_bytes)} (target {target}, storage {storage})"
     )
     others = total - result.model_bytes
@@ -92,5 +96,5 @@ def _summarize(result: Result, output: Output, target: str, storage: str, licens
     for line in rounding_lines(result.roundings):
         output.data(f"  {line}")
     output.data(f"  license: {license}")
-    if storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
+    if plan.source.has_blocks and storage == "fast" and result.model_bytes > LARGE * result.source_bytes:
         output.note("hint: --storage small keeps the folder at about the file's size, and loads slower")

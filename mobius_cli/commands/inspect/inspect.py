@@ -26,9 +26,14 @@ def inspect_model(model: Path, choices: Choices, output: Output, *, every_tensor
         InputError: it is missing, damaged, or neither; a folder is asked what it would become; no such target.
     """
     if not _is_model_folder(model):
+        from converters.sources.checkpoint.files import is_checkpoint
         from mobius_cli.commands.inspect.file import inspect_file
 
         target = wanted_target(**{**asdict(choices), "storage": choices.storage or "fast"})
+        if model.is_dir() and is_checkpoint(model):
+            from mobius_cli.commands.inspect.checkpoint import inspect_checkpoint
+
+            return inspect_checkpoint(model, target, output, every_tensor=every_tensor)
         return inspect_file(model, target, output, every_tensor=every_tensor)
     from mobius_cli.commands.inspect.folder import inspect_folder
 
@@ -43,9 +48,10 @@ def inspect_model(model: Path, choices: Choices, output: Output, *, every_tensor
 
 
 def _is_model_folder(path: Path) -> bool:
-    """A folder, unless it is one of GGUF files, of which one must be chosen."""
+    """A folder, unless it is a checkpoint, or one of GGUF files, of which one must be chosen."""
     if not path.is_dir():
         return False
     from converters.folder.manifest import MANIFEST
+    from converters.sources.checkpoint.files import is_checkpoint
 
-    return (path / MANIFEST).exists() or not any(path.glob("*.gguf"))
+    return (path / MANIFEST).exists() or not (is_checkpoint(path) or any(path.glob("*.gguf")))

@@ -45,7 +45,7 @@ def test_words(base: Path) -> None:
     assert "  model      vocabulary 320, context 512" in lines
     assert "  states     2 key, 2 value, float32: 2,048 bytes per token, in place" in lines
     assert any(line.startswith("  written by mobius-cli ") and "onnx-ir" in line for line in lines)
-    assert "weights: exact, every one equals the GGUF's bit for bit in float32" in lines
+    assert "weights: exact, every one equals the source's bit for bit in float32" in lines
     rows = {line.split()[0]: line for line in lines if line.split() and line.split()[0] in ("Q4_K", "Q6_K")}
     assert "4 bit, block 32 + offset" in rows["Q4_K"] and "8 bit, block 16" in rows["Q6_K"]
 

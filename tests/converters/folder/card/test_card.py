@@ -73,7 +73,7 @@ def test_facts(tmp_path: Path) -> None:
         f"* source: `in.gguf`, {len(data):,} bytes, SHA-256 {hashlib.sha256(data).hexdigest()}",
         "* author: `Someone`", "* base model: `owner/base-1.5`",
         "* licence: `Apache-2.0` <https://example.org/license.txt>",
-        "* weights: exact, every one equals the GGUF's bit for bit in float32", "# `Little One`",
+        "* weights: exact, every one equals the source's bit for bit in float32", "# `Little One`",
     ):  # fmt: skip
         assert f"{fact}\n" in card
     half = converted(tmp_path, "--dtype", "f16", "--force")

@@ -1,0 +1,79 @@
+"""What the configurations of most decoders share, under GGUF's keys."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from converters.archs.checkpoint.config import Config
+from repack.errors import MobiusError
+
+_FULL = "full_attention"
+
+
+def decoder_keys(config: Config, *, kv_heads: int | None = None, head_dim: int | None = None) -> dict[str, Any]:
+    """Sizes, epsilon and rotary embedding; `kv_heads` and `head_dim` are what the class takes where nothing is said.
+
+    Raises:
+        MobiusError: a number is missing, or not supported.
+    """
+    heads, hidden = config.integer("num_attention_heads"), config.integer("hidden_size")
+    dim = config.integer("head_dim", head_dim or hidden // heads)
+    layers = config.integer("num_hidden_layers")
+    config.expect("hidden_act", "silu")
+    _only_full_attention(config, layers)
+    return {
+        "context_length": config.integer("max_position_embeddings"),
+        "vocab_size": config.integer("vocab_size"),
+        "embedding_length": hidden,
+        "block_count": layers,
+        "feed_forward_length": config.integer("intermediate_size"),
+        "attention.head_count": heads,
+        "attention.head_count_kv": config.integer("num_key_value_heads", kv_heads or heads),
+        "attention.key_length": dim,
+        "attention.value_length": dim,
+        "attention.layer_norm_rms_epsilon": config.number("rms_norm_eps", 1e-6),
+        **_rope(config),
+    }
+
+
+def _rope(config: Config) -> dict[str, Any]:
+    """Of version 4 of transformers, `rope_theta` and `rope_scaling`; of version 5, `rope_parameters`."""
+    theta = config.get("rope_theta")
+    new, old = config.get("rope_parameters"), config.get("rope_scaling")
+    given = dict(new if new is not None else old or {})
+    if new is not None and old is not None and new != old:
+        raise MobiusError("config.json: rope_parameters and rope_scaling differ", "remove the one that is wrong")
+    inner = given.pop("rope_theta", theta)
+    if theta is not None and inner != theta:
+        raise MobiusError("config.json: rope_theta and rope_parameters differ", "remove the one that is wrong")
+    kind = given.pop("rope_type", given.get("type", "default"))
+    given.pop("type", None)
+    base = Config({"rope_theta": inner}).number("rope_theta", 10000.0)
+    factor = given.pop("factor", None) if kind == "linear" else None
+    if kind not in ("default", "linear") or given:
+        raise config.wrong("rope_scaling", {"rope_type": kind, **given}, "none, linear")
+    if kind == "default":
+        return {"rope.freq_base": base}
+    stretched = Config({"factor": factor}).number("factor")
+    return {"rope.freq_base": base, "rope.scaling.type": "linear", "rope.scaling.factor": stretched}
+
+
+def _only_full_attention(config: Config, layers: int) -> None:
+    """Refuse windows; `max_window_layers` and a size mean nothing where none is used."""
+    windowed = config.get("use_sliding_window", False)
+    config.get("sliding_window")  # of which the others know nothing: their own files refuse it
+    config.get("max_window_layers")
+    if windowed:
+        raise config.wrong("use_sliding_window", windowed, "false")
+    kinds = config.get("layer_types", [_FULL] * layers)
+    if kinds != [_FULL] * layers:
+        raise config.wrong("layer_types", kinds, f"{_FULL} for each of {layers} layers")
+
+
+def biases_agree(config: Config, key: str, suffixes: tuple[str, ...], tensors: Mapping[str, Any]) -> None:
+    """Refuse a folder whose tensors have biases where its configuration says that there are none, or the reverse."""
+    said, found = bool(config.get(key, False)), any(name.endswith(suffixes) for name in tensors)
+    if said != found:
+        raise MobiusError(
+            f"config.json: {key} is {str(said).lower()}, but the folder has {'' if found else 'no '}such biases",
+            "the configuration and the tensors contradict each other",
+        )

@@ -1,0 +1,128 @@
+"""A Hugging Face folder, config.json and safetensors files, read as if it were a GGUF file."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from converters.archs.checkpoint.model_types import metadata_of
+from converters.folder.source_file import OnBytes, SourceFile, ignored
+from converters.sources.checkpoint.files import CONFIG, read_json, read_tensors, tensor_files
+from converters.sources.checkpoint.modules import PackedEntry, gather_modules
+from converters.sources.checkpoint.names import gguf_names
+from converters.sources.checkpoint.safetensors import Entry
+from converters.sources.checkpoint.sampling import sampling_metadata
+from converters.sources.source import Order
+from converters.weights.rounding import Rounding
+from repack.bits import read_floats
+from repack.block_quantized import BlockMatrix
+from repack.errors import MobiusError
+from repack.registry import FLOAT_TYPES
+
+if TYPE_CHECKING:
+    from converters.tokenizer.export import TokenizerFiles
+
+
+@dataclass(frozen=True)
+class CheckpointTensor:
+    """A tensor under GGUF's name; `held` is what the folder has of it."""
+
+    name: str
+    shape: tuple[int, ...]
+    type_name: str
+    nbytes: int
+    held: Entry | PackedEntry
+
+
+class CheckpointFolder:
+    """One folder; make it with `open`. Weights are mapped, not read.
+
+    Attributes:
+        path: the folder.
+        files: its files that the model consists of, safetensors first.
+        size: bytes of these.
+        metadata: its configuration, under GGUF's keys.
+        tensors: by GGUF's names.
+    """
+
+    has_blocks = False
+    token_count = None  # tokenizers of such folders may have fewer tokens than the embedding has rows
+    half_split = True
+    kind = "checkpoint"
+
+    def __init__(self, path: Path, files: list[Path], metadata: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        self.path, self.files, self.metadata = path, files, metadata
+        self.size = sum(file.stat().st_size for file in files)
+        architecture = str(metadata["general.architecture"])
+        names = gguf_names(found, architecture, metadata[f"{architecture}.block_count"])
+        self.tensors = {stored: _tensor(stored, found[name]) for name, stored in names.items()}
+        self.rounded: Mapping[str, Mapping[str, Rounding]] = {}
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a folder.
+
+        Raises:
+            InputError: a file is missing or damaged.
+            MobiusError: the model, its configuration or the form of its weights is not supported.
+        """
+        config, files = read_json(path / CONFIG), tensor_files(path)
+        found = gather_modules(read_tensors(path, files), config)
+        metadata = {**metadata_of(config, found), "general.name": path.resolve().name, **sampling_metadata(path)}
+        others = [path / name for name in (CONFIG, "tokenizer.json", "tokenizer_config.json")]
+        return cls(path, [*files, *(other for other in others if other.exists())], metadata, found)
+
+    def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
+        """A quantized tensor; None for floats."""
+        held = self.tensors[name].held
+        assert expert is None
+        return held.matrix(order) if isinstance(held, PackedEntry) else None
+
+    def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
+        """The weights of a tensor in float32."""
+        tensor, packed = self.tensors[name], self.matrix(name, order)
+        if packed is not None:
+            return packed.dequantize()
+        values = read_floats(self.raw(name), tensor.type_name)
+        return (values if order is None else values.reshape(len(order), -1)[order]).reshape(tensor.shape)
+
+    def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:
+        """The bytes of a float tensor: uint8 [rows, bytes of a row]."""
+        tensor = self.tensors[name]
+        assert isinstance(tensor.held, Entry), name
+        rows = tensor.held.data.reshape(math.prod(tensor.shape[:-1]), -1)
+        return rows if order is None else rows[order]
+
+    def tokenizer(self) -> "TokenizerFiles":
+        """The folder's own."""
+        from converters.sources.checkpoint.tokenizer import folder_tokenizer
+
+        return folder_tokenizer(self.path)
+
+    @property
+    def provenance_bytes(self) -> int:
+        """Of all files: each is read once more."""
+        return self.size
+
+    def provenance(self, on_bytes: OnBytes = ignored) -> list[SourceFile]:
+        """Name, hash and size of each file."""
+        return [SourceFile.of(file, on_bytes) for file in self.files]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to do: the last array to go releases the file."""
+
+
+def _tensor(name: str, held: Entry | PackedEntry) -> CheckpointTensor:
+    if isinstance(held, PackedEntry):
+        return CheckpointTensor(name, held.shape, held.type_name, held.nbytes, held)
+    if held.dtype not in FLOAT_TYPES or not held.shape:
+        raise MobiusError(f"{name} is stored as {held.dtype}, without a method of quantization that says what that is",
+                          f"supported as plain weights: {', '.join(FLOAT_TYPES)}")  # fmt: skip
+    return CheckpointTensor(name, held.shape, held.dtype, held.data.size, held)

@@ -1,0 +1,95 @@
+"""Folders that cannot be read, or that contradict themselves: each is told in one line."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from converters.sources.checkpoint.folder import CheckpointFolder
+from repack.errors import MobiusError
+from tests.support import checkpoint as tiny
+
+
+def opened(folder: Path, config: dict[str, Any], change: Any = None) -> str:
+    """What opening says."""
+    tensors = {name: tiny.stored(values, "BF16") for name, values in tiny.weights_of(config["model_type"]).items()}
+    if change:
+        change(tensors)
+    with pytest.raises(MobiusError) as error:
+        CheckpointFolder.open(tiny.write_checkpoint(folder, config, tensors))
+    assert error.value.hint and "\n" not in error.value.message
+    return error.value.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"hidden_act": "gelu"}, "hidden_act is 'gelu'"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "llama3"),
+        ({"rope_parameters": {"rope_theta": 1.0}}, "rope_theta and rope_parameters differ"),
+        ({"sliding_window": 64}, "sliding_window is 64"),
+        ({"layer_types": ["sliding_attention"] * 2}, "layer_types"),
+        ({"logit_scale": 2.0}, "logit_scale = 2.0 is not understood"),
+        ({"auto_map": {"AutoModel": "x.Y"}}, "code of the model's own"),
+        ({"attention_bias": True}, "has no such biases"),
+        ({"tie_word_embeddings": True}, "lm_head is there"),
+        ({"hidden_size": None}, "config.json has no hidden_size"),
+        ({"quantization_config": {"quant_method": "awq"}}, "quantized by awq"),
+        ({"quantization_config": {"quant_method": "bitsandbytes"}}, "quantized by bitsandbytes"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "quantized by MLX"),
+        ({"quantization_config": tiny.packing(4, 32)}, "0 tensors are packed"),
+        ({"quantization_config": tiny.packing(4, 32, symmetric=False)}, "weights.symmetric is False"),
+        ({"quantization_config": tiny.packing(3, 32)}, "weights.num_bits is 3"),
+        ({"quantization_config": tiny.packing(4, 32, actorder="group")}, "weights.actorder is 'group'"),
+    ],
+)
+def test_config(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    assert told in opened(tmp_path, tiny.config_of("llama", **changes))
+
+
+def test_model_type(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    tiny.write_checkpoint(
+        tmp_path / "x", {"model_type": "phi3"}, {"a.weight": tiny.stored(np.ones(1, np.float32), "F32")}
+    )
+    with pytest.raises(MobiusError, match="model_type 'phi3' cannot be read"):
+        CheckpointFolder.open(tmp_path / "x")
+
+
+def test_unknown_tensor(tmp_path: Path) -> None:
+    extra = {"model.layers.0.mlp.secret.weight": tiny.stored(np.ones(4, np.float32), "F32")}
+    assert "secret" in opened(tmp_path, tiny.config_of("llama"), lambda tensors: tensors.update(extra))
+
+
+@pytest.mark.parametrize(
+    ("part", "dtype", "array", "told"),
+    [
+        ("weight_packed", "I32", np.zeros((128, 16), np.int32), "not I32 [128, 32]"),
+        ("weight_scale", "BF16", np.ones((128, 4), np.uint16), "not [128, 8]"),
+        ("weight_zero_point", "I32", np.zeros((16, 8), np.int32), "which a symmetric matrix"),
+        ("weight_g_idx", "I32", np.zeros(256, np.int32), "which a symmetric matrix"),
+    ],
+)
+def test_contradictions(tmp_path: Path, part: str, dtype: str, array: Any, told: str) -> None:
+    def change(tensors: dict[str, tiny.Stored]) -> None:
+        for stem, one in tiny.pack(tiny.weights_of("llama"), 4, 32).items():
+            del tensors[f"{stem}.weight"]
+            tensors.update(tiny.packed_tensors(stem, one))
+        tensors[f"model.layers.1.self_attn.k_proj.{part}"] = (dtype, array)
+
+    config = tiny.config_of("llama", quantization_config=tiny.packing(4, 32))
+    assert told in opened(tmp_path, config, change)
+
+
+def test_damaged_files(tmp_path: Path) -> None:
+    tensors = {name: tiny.stored(values, "BF16") for name, values in tiny.weights_of("llama").items()}
+    folder = tiny.write_checkpoint(tmp_path, tiny.config_of("llama"), tensors, shards=2)
+    whole = (folder / "model-00002-of-00002.safetensors").read_bytes()
+    for damaged, told in ((whole[:-10], "not all there"), (b"", "cannot be read"), (b"\xff" * 64, "not a safetensors")):
+        (folder / "model-00002-of-00002.safetensors").write_bytes(damaged)
+        with pytest.raises(MobiusError, match=told):
+            CheckpointFolder.open(folder)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(MobiusError, match="lacks model-00002"):
+        CheckpointFolder.open(folder)

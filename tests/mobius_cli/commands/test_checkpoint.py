@@ -1,0 +1,60 @@
+"""Hugging Face folders at the command line: inspect, convert, run; and what cannot be done with them yet."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+from tests.support import checkpoint as tiny
+from tests.support.cli import mobius as run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    weights = tiny.weights_of("qwen2")
+    tensors = {name: tiny.stored(values, "BF16") for name, values in weights.items()}
+    made = tiny.write_checkpoint(tmp_path_factory.mktemp("checkpoint") / "tiny", tiny.config_of("qwen2"), tensors)
+    tokens = [*pre_tokenizers.ByteLevel.alphabet(), *(f"<{i}>" for i in range(tiny.VOCAB - 256))]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, []))
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    (made / "tokenizer.json").write_text(tokenizer.to_str(pretty=True))
+    config = {"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<1>", "chat_template": "{{ messages[0].content }}"}
+    (made / "tokenizer_config.json").write_text(json.dumps(config))
+    generation = {"do_sample": True, "temperature": 0.7, "top_k": 20, "eos_token_id": [300, 301], "pad_token_id": 302}
+    (made / "generation_config.json").write_text(json.dumps(generation))
+    return made
+
+
+def test_convert_and_run(folder: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    done = run("convert", folder, "-o", new, "--ep", "cpu", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["exact"] and not found["warnings"]
+    assert (new / "tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
+    assert (new / "chat_template.jinja").read_text() == "{{ messages[0].content }}"
+    assert json.loads((new / "tokenizer_config.json").read_text())["tokenizer_class"] == "Qwen2Tokenizer"
+    generation = json.loads((new / "generation_config.json").read_text())
+    assert generation["eos_token_id"] == [300, 301] and generation["pad_token_id"] == 302
+    assert generation["temperature"] == 0.7 and generation["top_k"] == 20
+    manifest = json.loads((new / "mobius.json").read_text())
+    assert [part["file"] for part in manifest["source"]][:2] == ["model.safetensors", "config.json"]
+    assert "The weights of a checkpoint as an ONNX model" in (new / "README.md").read_text()
+    assert run("run", new, "-p", "Hello", "--tokens", "4", "--temp", "0").exit_code == 0
+
+
+def test_inspect(folder: Path) -> None:
+    done = run("inspect", folder, "--ep", "onnx", "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["architecture"] == "qwen2" and found["convertible"]
+    assert found["spec"]["layers"]
+
+
+def test_what_needs_a_gguf(folder: Path, tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    assert run("convert", folder, "-o", new).exit_code == 0
+    for command in (["verify", new, folder], ["bench", new, "--gguf", folder]):
+        done = run(*command)
+        assert done.exit_code == 2 and "GGUF" in done.stderr and "Traceback" not in done.stderr
