@@ -17,6 +17,7 @@ from tests.support.arch_cases import all_cases
 from tests.support.tiny import write_tiny
 
 MIXED = {"attn_v": "Q6_K", "ffn_down": "Q5_0", "ffn_up": "Q4_0", "token_embd": "Q4_0", "norm": "F32", ".": "Q4_K"}
+WAYS = (("onnx", "cpu"), ("cpu", "onnx"), ("onnx", "onnx"))
 
 
 def cut(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
@@ -41,9 +42,8 @@ def test_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vocab: 
     path = write_tiny(tmp_path / "t.gguf", "llama", types=MIXED, tied=True, n_vocab=vocab, n_layer=1, tokenizer="bpe")
     wanted = {name: converted(path, tmp_path / name, *TARGETS[name]) for name in ("onnx", "cpu")}
     cut(monkeypatch, 3000)
-    for name, other in (("onnx", "cpu"), ("cpu", "onnx")):
-        assert converted(path, tmp_path / f"{name} again", *TARGETS[name]) == wanted[name]
-        assert converted(tmp_path / other, tmp_path / f"{name} of {other}", *TARGETS[name]) == wanted[name]
+    for source, name in ((path, "onnx"), (path, "cpu"), *((tmp_path / old, new) for old, new in WAYS)):
+        assert converted(source, tmp_path / f"{name} of {source.name}", *TARGETS[name]) == wanted[name]
 
 
 def test_experts_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
