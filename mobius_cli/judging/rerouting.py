@@ -5,6 +5,7 @@ are made otherwise, and the model runs again. Only what then agrees with llama.c
 model, is explained. A mistake in the weights is not, since no other choice gives llama.cpp's numbers.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -48,13 +49,13 @@ class _Pass:
         return self.verdict.kind != "diverged" and all(a.margin <= a.limit(self.noise) for a in self.chosen)
 
 
-def reroute(prompt: PromptReference, verdict: Verdict, judge: Judge, run: Run) -> Verdict:
+def reroute(prompt: PromptReference, verdict: Verdict, judge: Judge, run: Run, most_noise: float = math.inf) -> Verdict:
     """What becomes of a `verdict` of "diverged": a near-tie where other near choices of experts explain it.
 
-    `run` gives logits [steps, vocabulary] and what each router did at all positions. Raises ValueError if their
-    shapes do not fit.
+    `run` gives logits [steps, vocabulary] and what each router did at all positions. `most_noise`, relative, excuses
+    choices, however much there is. Raises ValueError if shapes do not fit.
     """
-    search = _Search(prompt, judge, run)
+    search = _Search(prompt, judge, run, most_noise)
     found = search.best()
     if found is not None and found.chosen and found.explained:
         choices = tuple(
@@ -70,8 +71,8 @@ def reroute(prompt: PromptReference, verdict: Verdict, judge: Judge, run: Run) -
 class _Search:
     """Goes from near choices to more of them, as long as they make steps quieter; `runs` so far."""
 
-    def __init__(self, prompt: PromptReference, judge: Judge, run: Run) -> None:
-        self.runs = 0
+    def __init__(self, prompt: PromptReference, judge: Judge, run: Run, most_noise: float) -> None:
+        self.runs, self._most_noise = 0, most_noise
         self._prompt, self._judge, self._run = prompt, judge, run
         self._theirs = Theirs.of(prompt.tokens, prompt.top_ids, prompt.top_logprobs)
         self._first = len(prompt.prompt_ids) - 1  # position of the first step
@@ -155,7 +156,8 @@ class _Search:
         measured = measure(self._theirs, ours)
         verdict = self._judge(self._prompt.tokens, self._prompt.top_ids, self._prompt.top_logprobs, logits)
         spread = float(np.median(logits.std(axis=1, dtype=np.float64)))
-        return _Pass(chosen, routings, verdict, measured, measured.noise / spread if spread else 0.0)
+        noise = measured.noise / spread if spread else 0.0
+        return _Pass(chosen, routings, verdict, measured, min(noise, self._most_noise))
 
     def _loudness(self, choice: Alternative, now: _Pass) -> float:
         """Noise of its step over that of the others; 1 for the prompt's positions, of which no step says anything."""

@@ -1,5 +1,6 @@
 """`mobius verify` of mixtures of experts that differ: choices of experts that rounding makes otherwise."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,6 +11,8 @@ from mobius_cli.judging.compare import Verdict, compare, compare_exact
 from mobius_cli.judging.reference import Reference
 from mobius_cli.judging.rerouting import reroute
 from mobius_cli.output import Output
+
+FLOAT32_NOISE = 1e-4  # relative: --exact excuses no choice by more; honest noise is 1e-6 of tiny models
 
 
 def explain_choices(
@@ -34,13 +37,13 @@ def explain_choices(
         return found
     from mobius_cli.runtime.routed import RoutedModel
 
-    judge = compare_exact if reference.settings.exact else compare
+    judge, most_noise = (compare_exact, FLOAT32_NOISE) if reference.settings.exact else (compare, math.inf)
     model = RoutedModel(folder, ep=ep, threads=threads, accuracy_level=accuracy_level)
     with output.progress("near choices of experts", len(wrong), "prompts") as advance:
         for index in wrong:
             p = reference.prompts[index]
             ids, first = [*p.prompt_ids, *p.tokens[:-1]], len(p.prompt_ids) - 1
-            found[index] = reroute(p, found[index], judge, partial(model.route, ids, first))
+            found[index] = reroute(p, found[index], judge, partial(model.route, ids, first), most_noise)
             advance(1, "")
     return found if reference.settings.exact else [_advised(v) for v in found]
 

@@ -1,6 +1,7 @@
 """`mobius verify` of a mixture where rounding chose another expert: a tiny model that llama.cpp's part is played by."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from converters.folder.manifest import read_manifest
+from mobius_cli.commands.verify import experts
 from mobius_cli.commands.verify.experts import explain_choices
 from mobius_cli.commands.verify.report import print_report
 from mobius_cli.judging.compare import RouterChoice, Verdict
@@ -76,9 +78,11 @@ def explained(folder: Path, known: Reference, verdict: Verdict = DIVERGED) -> Ve
     return found
 
 
-def test_a_near_choice_is_found(folders: Path) -> None:
+def test_a_near_choice_is_found(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     near = nearest(RoutedModel(folders / "right", **OPEN))
     known = reference(folders / "right", {(near.router, near.position): near.experts}, near.nearness / 3)
+    assert explained(folders / "right", known) == DIVERGED  # more noise than float32 has
+    monkeypatch.setattr(experts, "FLOAT32_NOISE", math.inf)
     found = explained(folders / "right", known)
     assert found.kind == "near-tie" and not found.reason
     (choice,) = found.choices
@@ -87,7 +91,8 @@ def test_a_near_choice_is_found(folders: Path) -> None:
     assert choice.margin == pytest.approx(near.margin, rel=0.05) and choice.margin < choice.limit
 
 
-def test_with_less_noise_the_same_choice_is_not_near(folders: Path) -> None:
+def test_with_less_noise_the_same_choice_is_not_near(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experts, "FLOAT32_NOISE", math.inf)
     near = nearest(RoutedModel(folders / "right", **OPEN))
     known = reference(folders / "right", {(near.router, near.position): near.experts}, near.nearness / 20)
     assert explained(folders / "right", known) == DIVERGED
