@@ -127,7 +127,7 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor) -> No
 
     metadata = plan.source.metadata
     properties = {
-        "converted_from": f"{plan.source.kind} {plan.source.path.resolve().name}",
+        "converted_from": f"{plan.source.kind} {plan.source.path.absolute().name}",
         f"{plan.source.kind.lower()}_sha256": sha256,
         "architecture": plan.spec.architecture,
         "target": f"{plan.target.name} {plan.target.dtype} {plan.target.storage}",

@@ -72,7 +72,7 @@ class CheckpointFolder:
         """
         config, files = read_json(path / CONFIG), tensor_files(path)
         found = gather_modules(read_tensors(path, files), config)
-        metadata = {**metadata_of(config, found), "general.name": path.resolve().name, **sampling_metadata(path)}
+        metadata = {**metadata_of(config, found), "general.name": path.absolute().name, **sampling_metadata(path)}
         others = [path / name for name in (CONFIG, "tokenizer.json", "tokenizer_config.json")]
         return cls(path, [*files, *(other for other in others if other.exists())], metadata, found)
 
