@@ -180,6 +180,8 @@ def _open(path: Path, target: Target, threads: int, patch: dict[str, Any], *, re
     options.intra_op_num_threads = threads
     level = target.accuracy_level if patch["accuracy_level"] is None else patch["accuracy_level"]
     options.add_session_config_entry(QDQ_LEVEL, str(level))
+    for key, value in target.session_config:
+        options.add_session_config_entry(key, value)
     model: str | bytes = str(path)
     try:
         if any(change is not None for change in patch.values()):
