@@ -47,6 +47,7 @@ def test_router_of_files_that_do_not_say(tmp_path: Path, layers: int, vocab: int
         spec, _ = describe(
             SimpleNamespace(  # type: ignore[arg-type]
                 path=source.path,
+                half_split=False,
                 metadata={**source.metadata, "deepseek2.block_count": layers},
                 tensors={**source.tensors, "token_embd.weight": embedding},
             )

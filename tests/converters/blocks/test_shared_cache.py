@@ -124,7 +124,6 @@ def test_float16_holds_a_stream_beyond_its_range(tmp_path: Path) -> None:
     ({"attention.value_length_swa": 128}, "layer 0 has keys of 64 channels and values of 128"),
     ({"rope.dimension_count_swa": 128}, "layer 0 turns 128 channels of heads of 64"),
     ({"attention.sliding_window_pattern": 2}, "sliding_window_pattern is 2, not a flag for each layer"),
-    ({"expert_count": 4}, "expert_count = 4 is not supported"),
 ])  # fmt: skip
 def test_refused(tmp_path: Path, keys: dict[str, object], message: str) -> None:
     """What llama.cpp stops on, or what it would read as something else."""
