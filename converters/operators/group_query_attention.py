@@ -16,7 +16,8 @@ from repack.errors import MobiusError
 
 HEAD_DIM_STEP = 8  # channels of a head are a multiple of this
 ROPE_STEP = 16  # it turns multiples of so many channels only
-SINK_INPUTS_BEHIND, NORM_INPUTS_BEHIND = 2, 5  # inputs of the operator between the rotary tables and these
+# inputs of the operator between the rotary tables and these
+BIAS_INPUTS_BEHIND, SINK_INPUTS_BEHIND, NORM_INPUTS_BEHIND = 1, 2, 5
 UNPADDED = ("bfloat16",)  # types of which no provider has a kernel of Pad
 COARSE = 64  # ALiBi's positions are split in multiples of this and a rest: float16 holds both exactly
 
@@ -130,13 +131,14 @@ def _attend(
     lengths = _checked_lengths(c, inputs) if c.target.checks_indices else inputs.sequence_lengths
     cos, sin = heads.rope.tables() if heads.rope else (None, None)
     behind: list[Value | None] = [] if heads.sink is None else [*[None] * SINK_INPUTS_BEHIND, heads.sink]
+    most = c.target.widest_fast_head
+    if most is not None and stored_dim(heads) > most and heads.sink is None:
+        behind = [*[None] * BIAS_INPUTS_BEHIND, c.shared("no bias", lambda: _no_bias(c, inputs))]
     extra: dict[str, Any] = {}
     if heads.norms is not None:
         behind += [*[None] * (NORM_INPUTS_BEHIND - len(behind)), heads.norms.q, heads.norms.k]
         extra["qk_norm_epsilon"] = heads.norms.epsilon
         c.norms_heads = True
-    # On GPUs heads of 512 decode five times as fast with an attention_bias (of zeros, the third input behind the
-    # tables), which takes another kernel: not tried here yet.
     return c.graph.multi_op(
         "GroupQueryAttention", *values, lengths, inputs.total_length, cos, sin, *behind,
         domain=MICROSOFT, outputs=outputs,
@@ -144,6 +146,14 @@ def _attend(
         local_window_size=heads.window if heads.window is not None else -1,
         do_rotary=int(heads.rope is not None), rotary_interleaved=0, **extra,
     )  # fmt: skip
+
+
+def _no_bias(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """Zeros to add to the scores, [1, 1, sequence, total]: they choose the kernel."""
+    g = c.graph
+    total = g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
+    shape = g.op("Concat", g.ints(1, 1), sequence_length(c, inputs), total, axis=0)
+    return g.op("Expand", c.number("zero", 0.0), shape)
 
 
 def _own_channels(c: GraphContext, y: Value, heads: Heads, dim: int) -> Value:

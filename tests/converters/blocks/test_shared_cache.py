@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from converters.graph.onnx_file import write_graph
 from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
@@ -19,7 +20,7 @@ from tests.support.cli import mobius
 from tests.support.f32 import dequantized_copy
 from tests.support.genai import genai_greedy
 from tests.support.oracle import require_llama
-from tests.support.runner import export, prompt
+from tests.support.runner import TinySession, export, prompt
 
 require_llama()
 LENGTH, STEPS = 100, 30
@@ -31,6 +32,7 @@ NAMES = {
 CASES = {name: all_cases()[label] for name, label in NAMES.items()}
 CUTS = {"at once": [100], "one by one": [1] * 100, "threes": [3] * 33 + [1], "odd": [65, 2, 33]}
 TABLE = "per_layer_token_embd.weight"
+BIAS_INPUT = 10  # of GroupQueryAttention
 
 
 @pytest.mark.parametrize("ep", ["cpu", "onnx"])
@@ -133,3 +135,18 @@ def test_refused(tmp_path: Path, keys: dict[str, object], message: str) -> None:
         pytest.raises(MobiusError, match=message),
     ):
         make_plan(source, choose_target("cpu"))
+
+
+def test_wide_heads_on_gpus(tmp_path: Path) -> None:
+    """Zeros are added to the scores of heads of 512: the graph for GPUs on the CPU, as owners of caches and readers."""
+    case = all_cases()["gemma4: heads of 512, shared"]
+    path = write_arch(tmp_path / "t.gguf", case)
+    with GgufFile.open(path) as source:
+        plan = make_plan(source, replace(choose_target("cuda"), dtype="float32", norms_heads=False))
+        write_graph(plan.graph, tmp_path, {}, ("test", "0"))
+    attention = [node for node in plan.graph.nodes if node.op_type == "GroupQueryAttention"]
+    assert [len(node.inputs) > BIAS_INPUT and bool(node.inputs[BIAS_INPUT]) for node in attention] == [False, True] * 2
+    session, ids = TinySession(tmp_path, plan.states), prompt(LENGTH, 320)
+    wanted = llama_logits(path, ids, CONTEXT)
+    for cut in ("at once", "odd"):
+        np.testing.assert_allclose(session.logits(ids, CUTS[cut]), wanted, atol=case.tolerance, rtol=0)

@@ -40,6 +40,7 @@ ODD = {
     "attention.value_length": 80, "attention.key_length_swa": 36, "attention.value_length_swa": 36,
     "rope.dimension_count": 80, "rope.dimension_count_swa": 36,
 }  # fmt: skip
+WIDE = {"attention.key_length": 512, "attention.value_length": 512, "rope.dimension_count": 512}  # as published
 UNSAID = {
     **KEYS, "attention.sliding_window_pattern": [LOCAL] * 3, "attention.head_count_kv": 4, "rope.freq_base_swa": None,
     "rope.dimension_count": None, "rope.dimension_count_swa": 32, "final_logit_softcapping": None,
@@ -93,6 +94,7 @@ CASES = {
     "keys as values in global layers": gemma4(KEYS, TIED, r"blk\.2\.attn_v\."),
     "heads of 36 and 80, keys and values that nobody reads": gemma4(ODD, TIED),
     "all local, softcap unsaid, no output scales": gemma4(UNSAID, "layer_output_scale", keep="$^", values=LOUD),
+    "heads of 512, shared": gemma4({**SMALL, **WIDE}, TIED, OTHERS_KV),
     "linear scaling of global layers": gemma4(STRETCHED, TIED),
     "second-level scales": gemma4(SMALL, OTHERS_KV, keep=rf"{FREQS}|\.scale$"),
     "experts, scaled, gate and up as one": mixture(
