@@ -100,6 +100,11 @@ def _place(name: str, parts: Sequence[Parts], made: Mixture, in_turn: bool) -> N
         first_row += part.layout.rows
 
 
+def turned(record: TensorRecord) -> bool:
+    """Whether a tensor stands here in an order that CUDA's kernel alone has."""
+    return record.format.startswith(FORM) and MIXTURE_KINDS[record.source_type].scale is not None
+
+
 def _turns(halves: npt.NDArray[Any], in_turn: bool) -> npt.NDArray[Any]:
     """Rows of two halves one by one from each."""
     return halves.reshape(2, -1, *halves.shape[1:]).swapaxes(0, 1).reshape(halves.shape) if in_turn else halves

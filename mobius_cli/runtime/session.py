@@ -11,6 +11,7 @@ import onnxruntime as ort
 from converters.folder.manifest import Manifest, read_manifest
 from converters.target import TARGETS, Target
 from converters.version import numbers_of
+from converters.weights.mixture import turned
 from converters.weights.nbits_matrix import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
@@ -62,6 +63,7 @@ class OnnxModel:
         self._target = _target(ep or self.manifest.target.name)
         _check_version(self.manifest)
         _check_heads(self.manifest, self._target)
+        _check_experts(self.manifest, self._target)
         last_of = self.manifest.hidden if last_logits else None
         opened = self.manifest.routers if routers else None
         patch: dict[str, Any] = {"accuracy_level": accuracy_level, "last_of": last_of, "routers": opened}
@@ -171,6 +173,17 @@ def _check_heads(manifest: Manifest, target: Target) -> None:
             f"this folder was made for {manifest.target.name}, whose attention operator norms q and k itself",
             f"convert the model again with --ep {target.name}",
         )
+
+
+def _check_experts(manifest: Manifest, target: Target) -> None:
+    """CUDA's kernel of QMoE wants FP4 in another order than the CPU's, which takes it and says nothing."""
+    for record in manifest.tensors:
+        if turned(record) and record.source_type not in target.fused_experts:
+            raise InputError(
+                f"this folder was made for {manifest.target.name}, whose operator has experts of {record.source_type}"
+                " in an order of its own",
+                f"convert the model again with --ep {target.name}",
+            )
 
 
 def _open(path: Path, target: Target, threads: int, patch: dict[str, Any], *, replays: bool) -> Any:

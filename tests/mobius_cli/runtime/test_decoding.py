@@ -12,7 +12,9 @@ from converters.plan import make_plan
 from converters.sources.gguf.file import GgufFile
 from converters.target import choose_target
 from mobius_cli.runtime.session import CHUNK, OnnxModel
-from repack.errors import MobiusError
+from repack.errors import InputError, MobiusError
+from tests.support.any_arch import write_arch
+from tests.support.arch_cases import all_cases
 from tests.support.cli import mobius
 from tests.support.runner import TinySession, export, prompt
 from tests.support.tiny import write_tiny
@@ -108,3 +110,11 @@ def test_no_gpu_is_said(folders: dict[str, Path]) -> None:
     assert done.exit_code == 1
     assert "no CUDAExecutionProvider" in done.stderr
     assert "mobius-cli[gpu]" in done.stderr
+
+
+def test_a_folder_with_experts_in_the_order_of_gpus_is_refused_on_the_cpu(tmp_path: Path) -> None:
+    """FP4 in QMoE, where the CPU's kernel takes other numbers from the same bytes."""
+    path = write_arch(tmp_path / "t.gguf", all_cases()["gpt-oss: usual"], "MXFP4")
+    assert mobius("convert", path, "-o", tmp_path / "cuda", "--ep", "cuda").exit_code == 0
+    with pytest.raises(InputError, match="made for cuda, whose operator has experts of MXFP4 in an order of its own"):
+        OnnxModel(tmp_path / "cuda", ep="cpu")
