@@ -157,15 +157,7 @@ class BlockQuantized(BlockMatrix):
             part: npt.NDArray[Any] = decode(ops, ExtractedPlanes(self.quant, raw), BlockShape(len(raw), shape.blocks))
             return part
 
-        start = decoded(slice(0, step))
-        whole = np.empty((shape.rows, *start.shape[1:]), start.dtype)
-        whole[:step] = start
-
-        def place(band: slice) -> None:
-            whole[step:][band] = decoded(slice(step + band.start, step + band.stop))
-
-        over_bands(shape.rows - step, step, place)
-        return whole
+        return np.concatenate(over_bands(shape.rows, step, decoded))
 
 
 def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:

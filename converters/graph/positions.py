@@ -18,6 +18,12 @@ def sequence_length(c: GraphContext, inputs: SequenceInputs) -> Value:
     return c.shared("sequence_length", lambda: g.op("Slice", g.op("Shape", inputs.input_ids), g.ints(1), g.ints(2)))
 
 
+def total_length(c: GraphContext, inputs: SequenceInputs) -> Value:
+    """Columns of the mask: int64 [1]."""
+    g = c.graph
+    return g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
+
+
 def alibi_slopes(heads: int, max_bias: float) -> npt.NDArray[np.float64]:
     """Slope per head of ALiBi (arXiv 2108.12409), as llama.cpp has them.
 

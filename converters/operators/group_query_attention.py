@@ -7,7 +7,7 @@ import numpy as np
 
 from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import MICROSOFT, Value
-from converters.graph.positions import alibi_slopes, positions, sequence_length
+from converters.graph.positions import alibi_slopes, positions, sequence_length, total_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.operators.head_width import cut, flat, widen
 from converters.operators.short_runs import right_short_runs
@@ -151,7 +151,7 @@ def _attend(
 def _no_bias(c: GraphContext, inputs: SequenceInputs) -> Value:
     """Zeros to add to the scores, [1, 1, sequence, total]: they choose the kernel."""
     g = c.graph
-    total = g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
+    total = total_length(c, inputs)
     shape = g.op("Concat", g.ints(1, 1), sequence_length(c, inputs), total, axis=0)
     return g.op("Expand", c.number("zero", 0.0), shape)
 

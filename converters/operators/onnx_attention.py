@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from converters.graph.context import GraphContext, Heads, SequenceInputs
 from converters.graph.graph import Value
-from converters.graph.positions import alibi_slopes, positions, sequence_length
+from converters.graph.positions import alibi_slopes, positions, sequence_length, total_length
 from converters.graph.states import BATCH, PAST_LENGTH
 from converters.operators.head_width import cut, flat, widen
 from converters.operators.sink_attention import sink_attention
@@ -146,7 +146,7 @@ def _columns(c: GraphContext, inputs: SequenceInputs) -> Value:
     """Numbers of the mask's columns: int64 [total]."""
     g = c.graph
     limit = c.integer("position_count", c.context_length)
-    total = g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
+    total = total_length(c, inputs)
     every = g.op("Range", c.integer("position_first", 0), limit, c.integer("position_step", 1))
     return g.op("Slice", every, g.ints(0), total, g.ints(0))
 

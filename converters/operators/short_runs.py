@@ -10,7 +10,7 @@ import numpy as np
 
 from converters.graph.context import GraphContext, Heads, OperatorRope, SequenceInputs
 from converters.graph.graph import Value
-from converters.graph.positions import positions, sequence_length
+from converters.graph.positions import positions, sequence_length, total_length
 from converters.operators.sink_attention import sink_softmax
 
 BLOCK = 64  # queries of a head that the kernel takes together
@@ -65,8 +65,7 @@ def _rows(c: GraphContext, heads: Heads, inputs: SequenceInputs) -> Value:
 def _keys(c: GraphContext, rows: Value, inputs: SequenceInputs) -> Value:
     """How many keys to look at, none for no rows: int64 [1]."""
     g = c.graph
-    total = g.op("Slice", g.op("Shape", inputs.mask), g.ints(1), g.ints(2))
-    return g.op("Mul", total, g.op("Min", rows, g.ints(1)))
+    return g.op("Mul", total_length(c, inputs), g.op("Min", rows, g.ints(1)))
 
 
 def _first(c: GraphContext, part: Value, end: Value) -> Value:

@@ -7,6 +7,7 @@ turns: both providers know that order.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,18 @@ import numpy.typing as npt
 from converters.graph.context import GraphContext
 from converters.graph.graph import InPieces, Value
 from converters.weights import pieces
+from converters.weights.experts import place_stack
 from converters.weights.matrix import FolderRows, Parts, whole_layout
 from converters.weights.pieces import joined, upright
 from converters.weights.records import TensorRecord
 from repack.bits import U8, pair_pack, pair_unpack
 from repack.block_quantized import F64, Layout
 from repack.errors import MobiusError
+from repack.tables import codebook, e8m0_halves, ue4m3_halves
 
 FORM, IN_TURN = "QMoE", ", gate and up in turn"  # in records
-E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12])  # doubled, as codes are
-NIBBLES = np.zeros(256, np.uint8)  # of codes around 128
-NIBBLES[E2M1[8:] + 128], NIBBLES[E2M1[:8] + 128] = np.arange(8, 16), np.arange(8)
+HALVES = {"float8e8m0": e8m0_halves, "float8e4m3fn": ue4m3_halves}  # of what scales' bytes mean, for doubled codes
+NUMBERS = {"float8e8m0": 256, "float8e4m3fn": 127}  # bytes from 0 on that are scales, in ascending order
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def emit_mixture(c: GraphContext, name: str, parts: Sequence[Parts], in_turn: bo
 
     def codes(own: Parts) -> U8:
         stored = _turns(upright(own, pieces.codes)(), in_turn).reshape(rows, -1)
-        return pair_pack(NIBBLES[stored].T) if kind.scale else stored
+        return pair_pack(_nibbles()[stored].T) if kind.scale else stored
 
     def scale(own: Parts) -> npt.NDArray[Any]:
         if kind.scale is None:
@@ -86,21 +88,12 @@ def emit_mixture(c: GraphContext, name: str, parts: Sequence[Parts], in_turn: bo
             stacked("codes", "uint8", size, codes),
             stacked("scale", wanted, (rows, blocks), scale),
         )
-    _place(name, parts, mixture, in_turn)
+    form = f"{FORM} {kind.quant_type}, {kind.bits} bit, block {layout.block_size}{IN_TURN * in_turn}"
+    place_stack(name, parts, form, mixture.codes.nbytes + mixture.scale.nbytes)
     return mixture
 
 
-def _place(name: str, parts: Sequence[Parts], made: Mixture, in_turn: bool) -> None:
-    """Note in the records what became of the tensors."""
-    rows, first_row = whole_layout(parts[0]).rows, 0
-    form = f"{FORM} {made.kind.quant_type}, {made.kind.bits} bit, block {made.block_size}{IN_TURN * in_turn}"
-    for part in parts[0]:
-        share = (made.codes.nbytes + made.scale.nbytes) * part.layout.rows // rows
-        part.record.place(form, share, stored_as=name, first_row=first_row, experts=len(parts))
-        first_row += part.layout.rows
-
-
-def turned(record: TensorRecord) -> bool:
+def only_on_cuda(record: TensorRecord) -> bool:
     """Whether a tensor stands here in an order that CUDA's kernel alone has."""
     return record.format.startswith(FORM) and MIXTURE_KINDS[record.source_type].scale is not None
 
@@ -115,14 +108,18 @@ def _halves(turns: npt.NDArray[Any], in_turn: bool) -> npt.NDArray[Any]:
     return turns.reshape(-1, 2, *turns.shape[1:]).swapaxes(0, 1).reshape(turns.shape) if in_turn else turns
 
 
-def _numbers(stored: U8, dtype: str) -> F64:
-    """Half of what the bytes of FP4's scales mean, for doubled codes."""
-    if dtype == "float8e8m0":
-        return np.ldexp(1.0, stored.astype(np.int32) - 128)
-    import ml_dtypes
+@cache
+def _codes() -> U8:
+    """[16]: FP4's nibbles to codes around 128."""
+    return codebook("MXFP4")[:16, 0]
 
-    numbers: F64 = stored.view(ml_dtypes.float8_e4m3fn).astype(np.float64)
-    return numbers / 2
+
+@cache
+def _nibbles() -> U8:
+    """[256]: the inverse; of the two zeros the first."""
+    found = np.zeros(256, np.uint8)
+    found[_codes()[::-1]] = np.arange(16, dtype=np.uint8)[::-1]
+    return found
 
 
 def _fp4_scale(halves: F64, dtype: str, record: TensorRecord) -> U8:
@@ -131,7 +128,7 @@ def _fp4_scale(halves: F64, dtype: str, record: TensorRecord) -> U8:
     Raises:
         MobiusError: a scale is none of the type's.
     """
-    table = np.sort(_numbers(np.arange(256 if dtype == "float8e8m0" else 127, dtype=np.uint8), dtype))
+    table = HALVES[dtype]()[: NUMBERS[dtype]].astype(np.float64)
     stored: U8 = np.searchsorted(table, halves).clip(max=len(table) - 1).astype(np.uint8)
     if (table[stored] != halves).any() or (dtype == "float8e8m0" and (stored == 255).any()):
         raise MobiusError(
@@ -147,7 +144,7 @@ def read_mixture(
     kind, in_turn, blocks = MIXTURE_KINDS[record.source_type], IN_TURN in record.format, layout.block_shape.blocks
     codes, scale = array(f"{record.stored_as}.codes")[expert], array(f"{record.stored_as}.scale")[expert]
     if kind.scale:
-        codes = (E2M1[pair_unpack(codes)].T + 128).astype(np.uint8)
-        scale = _numbers(np.ascontiguousarray(scale).view(np.uint8), kind.scale)
+        codes = _codes()[pair_unpack(codes)].T
+        scale = HALVES[kind.scale]()[np.ascontiguousarray(scale).view(np.uint8)]
     codes = _halves(codes, in_turn).reshape(len(codes), blocks, -1)
     return FolderRows(layout, record.first_row, codes, _halves(scale, in_turn), None)

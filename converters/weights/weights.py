@@ -86,17 +86,13 @@ class Weights:
         if self.kept(first, expert=0) is None:
             (one,) = tensors
             return self._dense_experts(first, (count, one[1], columns))
-        records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
-        parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
-        return self._format.emit_experts(self._c, name, parts)
+        return self._format.emit_experts(self._c, name, self._expert_parts(tensors, count, columns))
 
     def mixture(
         self, name: str, tensors: Sequence[tuple[str, int]], count: int, columns: int, in_turn: bool
     ) -> Mixture:
         """As `experts`, in the layout of QMoE; `in_turn`: the rows of both halves take turns."""
-        records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
-        parts = [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
-        return emit_mixture(self._c, name, parts, in_turn)
+        return emit_mixture(self._c, name, self._expert_parts(tensors, count, columns), in_turn)
 
     def experts_below(self, stem: str, count: int, rows: int, columns: int) -> SelectableMatrix:
         """The matrices of `count` experts, `stem`.weight [count, rows, columns], below one another."""
@@ -146,6 +142,11 @@ class Weights:
             total += one.stored_bytes
         record.place(one.format, total, experts=shape[0])
         return ExpertStack(None, matrices, None)
+
+    def _expert_parts(self, tensors: Sequence[tuple[str, int]], count: int, columns: int) -> list[list[StoredRows]]:
+        """Of each expert its rows of the tensors (name, rows), [count, rows, columns] each."""
+        records = [(self._take(tensor, (count, rows, columns)), rows) for tensor, rows in tensors]
+        return [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
 
     def _expert_rows(self, record: TensorRecord, rows: int, expert: int) -> StoredRows:
         layout, source = self.kept(record.name, expert=0), self.source

@@ -11,7 +11,7 @@ import onnxruntime as ort
 from converters.folder.manifest import Manifest, read_manifest
 from converters.target import TARGETS, Target
 from converters.version import numbers_of
-from converters.weights.mixture import turned
+from converters.weights.mixture import only_on_cuda
 from converters.weights.nbits_matrix import QDQ_LEVEL
 from mobius_cli.runtime.decoding import Decoding, ReplayedDecoding
 from mobius_cli.runtime.patch import patched
@@ -178,7 +178,7 @@ def _check_heads(manifest: Manifest, target: Target) -> None:
 def _check_experts(manifest: Manifest, target: Target) -> None:
     """CUDA's kernel of QMoE wants FP4 in another order than the CPU's, which takes it and says nothing."""
     for record in manifest.tensors:
-        if turned(record) and record.source_type not in target.fused_experts:
+        if only_on_cuda(record) and record.source_type not in target.fused_experts:
             raise InputError(
                 f"this folder was made for {manifest.target.name}, whose operator has experts of {record.source_type}"
                 " in an order of its own",

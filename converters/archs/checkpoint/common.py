@@ -7,6 +7,7 @@ from converters.archs.checkpoint.config import Config
 from repack.errors import MobiusError
 
 _FULL = "full_attention"
+ATTENTION_BIASES = tuple(f"{part}_proj.bias" for part in "qkvo")
 
 
 def decoder_keys(config: Config, *, kv_heads: int | None = None, head_dim: int | None = None) -> dict[str, Any]:

@@ -18,15 +18,16 @@ def gguf_names(names: Iterable[str], architecture: str, layers: int) -> dict[str
     from gguf import MODEL_ARCH, MODEL_ARCH_NAMES, get_tensor_name_map
 
     kind = next(arch for arch in MODEL_ARCH if MODEL_ARCH_NAMES[arch] == architecture)
-    known, found = get_tensor_name_map(kind, layers), dict[str, str]()
+    known, found, taken = get_tensor_name_map(kind, layers), dict[str, str](), set[str]()
     for name in names:
         if name.endswith(NOT_WEIGHTS):
             continue
         stored = known.get_name(name, SUFFIXES)
-        if stored is None or not name.endswith(SUFFIXES) or stored in found.values():
+        if stored is None or not name.endswith(SUFFIXES) or stored in taken:
             raise MobiusError(
                 f"tensor {name} has no place in a {architecture} model",
                 "converting without it could change the output; the folder may be of a newer variant",
             )
         found[name] = stored
+        taken.add(stored)
     return found

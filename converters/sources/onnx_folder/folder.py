@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from converters.folder.manifest import Manifest, read_manifest
 from converters.folder.source_file import OnBytes, SourceFile, ignored
+from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.sources.source import Order
 from converters.weights.experts import expert_stem
@@ -54,13 +55,12 @@ class OnnxFolder:
     """
 
     has_blocks = False
-    half_split = False  # what its manifest says of rows was true of the file
     token_count = None  # the vocabulary was checked when the folder was written
 
     def __init__(self, folder: Path, manifest: Manifest, arrays: FolderArrays) -> None:
         self.folder = folder
         self.kind, _, made_from = arrays.properties["converted_from"].partition(" ")
-        self.path = Path(made_from)
+        self.path, self.half_split = Path(made_from), self.kind != GgufFile.kind
         self.size = manifest.source_bytes
         self.metadata = manifest.metadata
         self.tensors = {r.name: FolderTensor(r.name, r.shape, r.source_type, r.source_bytes) for r in manifest.tensors}

@@ -3,14 +3,12 @@
 import math
 from pathlib import Path
 
-from converters.plan import make_plan, measure_roundings
 from converters.sources.checkpoint.folder import CheckpointFolder
 from converters.target import Target
 from converters.weights.rounding import rounding_lines
-from mobius_cli.commands.inspect.file import planned_tensors
+from mobius_cli.commands.inspect.file import planned_tensors, try_plan
 from mobius_cli.commands.inspect.tables import by_type, each_tensor, print_tensors, print_types
 from mobius_cli.output import Output, megabytes
-from repack.errors import MobiusError
 
 
 def inspect_checkpoint(folder: Path, target: Target, output: Output, *, every_tensor: bool) -> bool:
@@ -20,12 +18,7 @@ def inspect_checkpoint(folder: Path, target: Target, output: Output, *, every_te
         MobiusError: the folder is damaged, or of a kind that cannot be read.
     """
     with CheckpointFolder.open(folder) as source:
-        plan, reason, roundings = None, None, {}
-        try:
-            plan = make_plan(source, target)
-            roundings = measure_roundings(plan) if target.dtype == "float16" else {}
-        except MobiusError as error:
-            plan, reason = None, error
+        plan, roundings, reason = try_plan(source, target)
         parameters = sum(math.prod(tensor.shape) for tensor in source.tensors.values())
         architecture = source.metadata["general.architecture"]
         output.data(f"{folder.resolve().name}: {architecture}, {parameters / 1e6:,.1f} M parameters")

@@ -27,7 +27,7 @@ def inspect_file(model: Path, target: Target, output: Output, *, every_tensor: b
         InputError: the file is missing, damaged or no GGUF.
     """
     with GgufFile.open(model) as source:
-        plan, roundings, reason = _try_plan(source, target)
+        plan, roundings, reason = try_plan(source, target)
         output.result(show_file(source, target, plan, roundings, reason, output, every_tensor=every_tensor))
         return plan is not None
 
@@ -92,7 +92,7 @@ def _print_prediction(size: dict[str, Any], target: Target, roundings: dict[str,
         output.data(f"  {line}")
 
 
-def _try_plan(source: GgufFile, target: Target) -> tuple[Plan | None, dict[str, Rounding], MobiusError | None]:
+def try_plan(source: Source, target: Target) -> tuple[Plan | None, dict[str, Rounding], MobiusError | None]:
     """The plan, and for float16 what it would round; or the reason why there is none."""
     try:
         plan = make_plan(source, target)

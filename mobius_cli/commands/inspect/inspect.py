@@ -30,7 +30,7 @@ def inspect_model(model: Path, choices: Choices, output: Output, *, every_tensor
         from mobius_cli.commands.inspect.file import inspect_file
 
         target = wanted_target(**{**asdict(choices), "storage": choices.storage or "fast"})
-        if model.is_dir() and is_checkpoint(model):
+        if is_checkpoint(model):
             from mobius_cli.commands.inspect.checkpoint import inspect_checkpoint
 
             return inspect_checkpoint(model, target, output, every_tensor=every_tensor)

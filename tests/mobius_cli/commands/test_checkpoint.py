@@ -7,6 +7,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from tests.support import checkpoint as tiny
+from tests.support.cli import contents
 from tests.support.cli import mobius as run
 
 
@@ -58,3 +59,13 @@ def test_what_needs_a_gguf(folder: Path, tmp_path: Path) -> None:
     for command in (["verify", new, folder], ["bench", new, "--gguf", folder]):
         done = run(*command)
         assert done.exit_code == 2 and "GGUF" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2"])
+def test_a_folder_made_of_floats_is_rewritten_to_the_same_bytes(tmp_path: Path, kind: str) -> None:
+    """The manifest too: it still says how halves of heads are turned."""
+    tensors = {name: tiny.stored(values, "BF16") for name, values in tiny.weights_of(kind).items()}
+    folder = tiny.write_checkpoint(tmp_path / "model", tiny.config_of(kind), tensors)
+    for source, name in ((folder, "a"), (tmp_path / "a", "b")):
+        assert run("convert", source, "-o", tmp_path / name, "--ep", "cpu").exit_code == 0
+    assert contents(tmp_path / "b") == contents(tmp_path / "a")
