@@ -15,10 +15,11 @@ TILE = 8  # rows of one expert that share its offsets: fewer waste copies of off
 
 @dataclass(frozen=True)
 class _Tiles:
-    """Rows of one expert, TILE by TILE: the sorted row of each place (`rows` itself: none), and back."""
+    """Rows of one expert, `size` by `size`: the sorted row of each place (`rows` itself: none), and back."""
 
+    size: Value  # [1]
     experts: Value  # [tiles]
-    rows: Value  # [tiles * TILE]
+    rows: Value  # [tiles * size]
     places: Value  # [rows]
 
 
@@ -71,7 +72,8 @@ class SortedRows:
         g, tiles = self._b.c.graph, self._b.c.shared((self._rows, "tiles"), self._tiles)
         padded = g.op("Pad", sums, g.ints(0, 0, 0, 0, 1, 0))  # a row of zeros for places that are empty
         placed = g.op("Gather", padded, tiles.rows, axis=1)
-        blocks = g.op("Reshape", placed, g.ints(-1, TILE, layout.block_shape.blocks))
+        sizes = g.op("Concat", g.ints(-1), tiles.size, g.ints(layout.block_shape.blocks), axis=0)
+        blocks = g.op("Reshape", placed, sizes)
         made = g.op("MatMul", blocks, g.op("Gather", offset, tiles.experts, axis=0))
         return g.op("Gather", g.op("Reshape", made, g.ints(1, -1, layout.rows)), tiles.places, axis=1)
 
@@ -88,8 +90,10 @@ class SortedRows:
     def _tiles(self) -> _Tiles:
         """An expert's rows begin a tile; its last one may have empty places."""
         c, g = self._b.c, self._b.c.graph
-        size, axis = c.integer("tile", TILE), c.integer("zero_index", 0)
-        counts = g.op("Div", g.op("Add", self._counts, c.integer("tile_less_one", TILE - 1)), size)
+        # Of so few rows that most experts have one at most, each is a tile: decoding wastes no products.
+        many = g.op("Greater", self._rows, g.ints(self.count))
+        size, axis = g.op("Where", many, g.ints(TILE), g.ints(1)), c.integer("zero_index", 0)
+        counts = g.op("Div", g.op("Add", self._counts, g.op("Sub", size, g.ints(1))), size)
         first_row, first_tile = (g.op("CumSum", n, axis, exclusive=1) for n in (self._counts, counts))
         rank = g.op("Sub", self._numbers(), g.op("Gather", first_row, self._experts, axis=0))
         start = g.op("Mul", g.op("Gather", first_tile, self._experts, axis=0), size)
@@ -99,4 +103,4 @@ class SortedRows:
         rows = g.op("ScatterElements", empty, places, self._numbers(), axis=0)
         none = g.op("Expand", g.ints(0), total)
         experts = g.op("ScatterElements", none, g.op("Div", places, size), self._experts, axis=0)
-        return _Tiles(experts, rows, places)
+        return _Tiles(size, experts, rows, places)
