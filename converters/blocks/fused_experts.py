@@ -1,8 +1,8 @@
 """Experts in one operator, com.microsoft::QMoE, where it holds a layer exactly.
 
 It chooses the experts again and makes their weights by a softmax over the chosen, on every provider; CUDA's takes no
-others. So it is given logarithms: of each chosen expert's weight, over the largest of the token, and a score that is
-out of the question for all others. What the weights of a token add up to multiplies the result.
+others. So it is given logarithms: of each chosen expert's weight, over the largest or the sum of the token's, and a
+score that is out of the question for all others. What the weights of a token add up to multiplies the result.
 """
 
 from typing import Any
@@ -11,9 +11,9 @@ import numpy as np
 
 from converters.blocks.context import WIDE, Build
 from converters.blocks.expert_extras import extras
-from converters.blocks.router import Routed
+from converters.blocks.router import Routed, weights_of
 from converters.graph.graph import MICROSOFT, Value
-from converters.spec import ClampedSwiglu, Experts
+from converters.spec import SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts
 from converters.weights.mixture import MIXTURE_KINDS, Mixture
 
 CHANNELS_STEP = 64  # CUDA's kernels take multiples of this
@@ -70,7 +70,7 @@ def fused_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: s
     if first.kind.scale:
         inputs += [*[None] * 7, _global_scale(b, inner, count), _global_scale(b, [down], count)]
     y = g.op("QMoE", *inputs, domain=MICROSOFT, **_attributes(module, first))
-    return g.op("Mul", y, total)
+    return y if total is None else g.op("Mul", y, total)
 
 
 def _attributes(module: Experts, matrices: Mixture) -> dict[str, Any]:
@@ -85,17 +85,27 @@ def _attributes(module: Experts, matrices: Mixture) -> dict[str, Any]:
     return found
 
 
-def _scores(b: Build, routed: Routed, count: int) -> tuple[Value, Value]:
-    """(scores [tokens, experts] whose softmax over the chosen is the weights' shares, the weights' sums)."""
+def _scores(b: Build, routed: Routed, count: int) -> tuple[Value, Value | None]:
+    """(scores [tokens, experts] whose softmax over the chosen is the weights' shares, the weights' sums if not 1)."""
     c, g = b.c, b.c.graph
     with g.scope("scores"):
-        weights = g.op("Max", routed.weights, c.number("least_weight", LEAST_WEIGHT, WIDE))
-        shares = g.op("Div", weights, g.op("ReduceMax", weights, g.ints(-1)))
-        shape = g.op("Concat", g.op("Shape", weights, start=0, end=2), g.ints(count), axis=0)
-        closed = g.op("Expand", c.number("closed_score", CLOSED, WIDE), shape)
-        scores = g.op("ScatterElements", closed, routed.experts, g.op("Log", shares), axis=2)
-        total = g.op("ReduceSum", routed.weights, g.ints(-1))
-        return b.narrow(g.op("Reshape", scores, g.ints(-1, count))), b.narrow(total)
+        shares, total = _shares(b, routed)
+        shape = g.op("Concat", g.op("Shape", shares, start=0, end=2), g.ints(count), axis=0)
+        closed = g.op("Expand", c.number("closed_score", CLOSED), shape)
+        scores = g.op("ScatterElements", closed, routed.experts, b.narrow(shares), axis=2)
+        return g.op("Reshape", scores, g.ints(-1, count)), total
+
+
+def _shares(b: Build, routed: Routed) -> tuple[Value, Value | None]:
+    """Logarithms of the chosen experts' shares, and what their weights add up to: None for 1."""
+    c, g, router = b.c, b.c.graph, routed.router
+    if router.scores == SOFTMAX_OF_CHOSEN:  # shares times a constant; those below CLOSED are zero, whoever has them
+        total = None if router.scale == 1.0 else c.number("router_scale", router.scale)
+        return g.op("LogSoftmax", routed.chosen), total
+    given = weights_of(b, routed)
+    weights = g.op("Max", given, c.number("least_weight", LEAST_WEIGHT, WIDE))
+    shares = g.op("Log", g.op("Div", weights, g.op("ReduceMax", weights, g.ints(-1))))
+    return shares, b.narrow(g.op("ReduceSum", given, g.ints(-1)))
 
 
 def _inner_bias(b: Build, stems: list[str], count: int, rows: int) -> Value | None:

@@ -13,7 +13,7 @@ import numpy as np
 from converters.blocks.activation import gated
 from converters.blocks.context import Build
 from converters.blocks.expert_extras import extras
-from converters.blocks.router import Routed
+from converters.blocks.router import Routed, weights_of
 from converters.graph.graph import Value
 from converters.spec import Experts
 from converters.weights.matrix import SelectableMatrix
@@ -34,7 +34,7 @@ class _Projection:
 def gathered_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
     """What the chosen experts add: x [1, tokens, channels] -> the same."""
     g, mixture = b.c.graph, _Mixture(b, module, prefix)
-    inputs = (x, routed.experts, b.narrow(routed.weights))
+    inputs = (x, routed.experts, b.narrow(weights_of(b, routed)))
 
     def rows(first: int, end: int) -> list[Value]:
         return [g.op("Slice", value, g.ints(first), g.ints(end), g.ints(1)) for value in inputs]

@@ -1,6 +1,6 @@
 """Which experts each token takes, and with which weights; in float32, since near choices are choices."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,11 +17,15 @@ LEAST_SUM = 2.0**-14  # float16's smallest normal number: llama.cpp divides by n
 
 @dataclass(frozen=True)
 class Routed:
-    """`experts` int64 and `weights` float32 [1, tokens, used], largest scores first; `scores` of all."""
+    """`experts` int64 [1, tokens, used], largest scores first; `scores` float32 of all, `chosen` theirs.
+
+    `router` makes weights of these.
+    """
 
     experts: Value
-    weights: Value
     scores: Value
+    chosen: Value
+    router: Router
 
 
 def route(b: Build, x: Value, module: Experts, place: Place) -> Routed:
@@ -44,12 +48,24 @@ def route(b: Build, x: Value, module: Experts, place: Place) -> Routed:
         names = (value.name for value in (products, scores, choice, experts))
         groups = (router.groups, router.used_groups)
         c.routers.append(RouterRecord(place.layer, module.count, module.used, *groups, *names))
-        return weighed(b, experts, scores, router)
+        return routed(b, experts, scores, router)
 
 
-def weighed(b: Build, experts: Value, scores: Value, router: Router) -> Routed:
-    """With the weights of chosen experts."""
-    return Routed(experts, _weights(b, b.c.graph.op("GatherElements", scores, experts, axis=2), router), scores)
+def routed(b: Build, experts: Value, scores: Value, router: Router) -> Routed:
+    """Chosen experts with their scores."""
+    return Routed(experts, scores, b.c.graph.op("GatherElements", scores, experts, axis=2), router)
+
+
+def simplest(b: Build, module: Experts, prefix: str) -> Experts:
+    """With the router that does the same in the fewest steps: shares of the chosen need no softmax over all.
+
+    Their sum is at least used / count, far above what llama.cpp divides by at least.
+    """
+    router = module.router
+    plain = router.groups == 1 and f"{prefix}.exp_probs_b.bias" not in b.weights
+    if router.scores != SOFTMAX or not router.normalize or not plain:
+        return module
+    return replace(module, router=replace(router, scores=SOFTMAX_OF_CHOSEN, normalize=False))
 
 
 def _scores(b: Build, products: Value, router: Router) -> Value:
@@ -57,11 +73,11 @@ def _scores(b: Build, products: Value, router: Router) -> Value:
     return products if kind is None else b.c.graph.op(kind, products)
 
 
-def _weights(b: Build, chosen: Value, router: Router) -> Value:
-    """Of the chosen experts, from their scores."""
-    c, g = b.c, b.c.graph
+def weights_of(b: Build, routed: Routed) -> Value:
+    """What multiplies the results of the chosen experts: float32 [1, tokens, used]."""
+    c, g, router = b.c, b.c.graph, routed.router
     kind = WEIGHTS.get(router.scores)
-    weights = chosen if kind is None else g.op(kind, chosen)
+    weights = routed.chosen if kind is None else g.op(kind, routed.chosen)
     if router.normalize:
         total = g.op("ReduceSum", weights, g.ints(-1))
         weights = g.op("Div", weights, g.op("Max", total, c.number("least_sum", LEAST_SUM, WIDE)))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from converters.blocks.activation import gated
 from converters.blocks.context import Build
 from converters.blocks.expert_extras import extras
-from converters.blocks.router import Routed
+from converters.blocks.router import Routed, weights_of
 from converters.blocks.sorted_rows import SortedRows
 from converters.graph.graph import Value
 from converters.spec import Experts
@@ -13,7 +13,7 @@ from converters.spec import Experts
 
 def sorted_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
     """What the chosen experts add: x [1, tokens, channels] -> [tokens, 1, channels]."""
-    g, rows, weights = b.c.graph, SortedRows(b, routed.experts, module), b.narrow(routed.weights)
+    g, rows, weights = b.c.graph, SortedRows(b, routed.experts, module), b.narrow(weights_of(b, routed))
     own = rows.of_tokens(x)
     if module.weighs_inputs:
         own = g.op("Mul", own, rows.of_pairs(weights))

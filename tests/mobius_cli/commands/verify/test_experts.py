@@ -81,6 +81,7 @@ def explained(folder: Path, known: Reference, verdict: Verdict = DIVERGED) -> Ve
 def test_a_near_choice_is_found(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     near = nearest(RoutedModel(folders / "right", **OPEN))
     known = reference(folders / "right", {(near.router, near.position): near.experts}, near.nearness / 3)
+    monkeypatch.setattr(experts, "FLOAT32_NOISE", near.nearness / 10)
     assert explained(folders / "right", known) == DIVERGED  # more noise than float32 has
     monkeypatch.setattr(experts, "FLOAT32_NOISE", math.inf)
     found = explained(folders / "right", known)
