@@ -35,15 +35,20 @@ def wide_linear(b: Build, x: Value, prefix: str, rows: int, columns: int) -> Val
 
 
 def stackable(b: Build, prefixes: Sequence[str]) -> bool:
-    """Whether the matrices can be one: kept in one quantized type, without biases and second-level scales."""
-    extras = any(f"{prefix}.{extra}" in b.weights for prefix in prefixes for extra in ("bias", "scale"))
-    return not extras and b.weights.one_type([f"{prefix}.weight" for prefix in prefixes])
+    """Whether the matrices can be one: of one quantized type, each or none with a bias, without second-level scales."""
+    scaled = any(f"{prefix}.scale" in b.weights for prefix in prefixes)
+    biased = {f"{prefix}.bias" in b.weights for prefix in prefixes}
+    return not scaled and len(biased) == 1 and b.weights.one_type([f"{prefix}.weight" for prefix in prefixes])
 
 
 def stacked_linear(b: Build, x: Value, name: str, rows: Sequence[tuple[str, int, Order]], columns: int) -> Value:
-    """x times several `stackable` matrices (prefix, rows, order) at once: [..., sum of rows]."""
+    """x times several `stackable` matrices (prefix, rows, order) at once, plus their biases: [..., sum of rows]."""
     tensors = [(f"{prefix}.weight", count, order) for prefix, count, order in rows]
-    return b.weights.stacked(name, tensors, columns).product(b.c, x)
+    y = b.weights.stacked(name, tensors, columns).product(b.c, x)
+    if f"{rows[0][0]}.bias" not in b.weights:
+        return y
+    biases = [b.weights.vector(f"{prefix}.bias", (count,), order) for prefix, count, order in rows]
+    return b.c.graph.op("Add", y, b.c.graph.op("Concat", *biases, axis=0))  # a session folds the constants
 
 
 def saves_correction(b: Build, prefix: str) -> bool:
