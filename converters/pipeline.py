@@ -71,11 +71,7 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_progress: 
     """
     with new_folder(destination, force, plan.data_bytes) as work, _hashing(plan.source, on_progress) as hashing:
         tokens = plan.source.tokenizer()
-        write_tokenizer(work, tokens, plan.context_length, plan.target.padding_side)
-        write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
-        write_json(work / "config.json", hugging_face_config(plan, tokens))
-        drawn = file_sampling(plan.source.metadata).as_config()
-        write_json(work / "generation_config.json", {**configs.generation_config(tokens), **drawn})
+        write_texts(plan, tokens, work)
         parts = hashing.result()
         _write_model(plan, work, parts[0].sha256, lambda name, size: on_progress(f"writing {name}".strip(), size))
         _recall_roundings(plan)
@@ -93,6 +89,15 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_progress: 
         roundings,
         (*plan.warnings, *tokens.warnings),
     )
+
+
+def write_texts(plan: Plan, tokens: TokenizerFiles, work: Path) -> None:
+    """Write the tokenizer and the configurations into an existing folder."""
+    write_tokenizer(work, tokens, plan.context_length, plan.target.padding_side)
+    write_json(work / "genai_config.json", configs.genai_config(plan, tokens))
+    write_json(work / "config.json", hugging_face_config(plan, tokens))
+    drawn = file_sampling(plan.source.metadata).as_config()
+    write_json(work / "generation_config.json", {**configs.generation_config(tokens), **drawn})
 
 
 @contextmanager

@@ -155,6 +155,7 @@ def verify(
     reference: of_verify.Saved = None,
     write_reference: of_verify.WriteReference = None,
     exact: of_verify.Exact = False,
+    weights_only: of_verify.WeightsOnly = False,
     prompt: of_verify.Prompts = None,
     prompt_file: of_verify.PromptFile = None,
     tokens: of_verify.Tokens = 64,
@@ -167,15 +168,17 @@ def verify(
     quiet: of_verify.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Decode greedily with llama.cpp, compare every step, and say: identical, near-tie or diverged."""
+    """Compare the folder with its file, bit for bit; then decode with llama.cpp: identical, near-tie or diverged."""
     from mobius_cli.commands.verify.verify import Request, verify_folder
 
     if verbose and quiet:
         raise typer.BadParameter("--verbose and --quiet contradict each other")
+    if weights_only and reference is not None:
+        raise typer.BadParameter("--weights-only needs the GGUF file, not --reference")
     request = Request(
         folder=folder, gguf=of_verify.the_file(file, gguf), reference=reference, write_reference=write_reference,
         exact=exact, prompts=prompt, prompt_file=prompt_file, tokens=tokens, text=text, text_tokens=text_tokens,
-        llama_server=llama_server, ep=ep, threads=threads,
+        llama_server=llama_server, ep=ep, threads=threads, weights_only=weights_only,
     )  # fmt: skip
     if not verify_folder(request, Output(as_json, quiet=quiet, verbose=verbose)):
         raise typer.Exit(1)

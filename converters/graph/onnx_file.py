@@ -1,7 +1,8 @@
 """Writes a finished graph as an ONNX file with external data, reading each weight when its turn comes."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import onnx_ir as ir
@@ -9,6 +10,9 @@ import onnx_ir as ir
 from converters.folder.layout import FLAT, GraphFiles
 from converters.folder.writer import OnTensor
 from converters.graph.graph import DTYPES, Body, Graph, Node, Value
+
+if TYPE_CHECKING:
+    import onnx
 
 IR_VERSIONS = {21: 10, 23: 11}  # by opset: the one that came with it
 IR_VERSION_E8M0 = 12  # the first with that type
@@ -29,10 +33,8 @@ def write_graph(
     called before each of them and at the end: its bytes are those of all initializers together.
     """
     model = ir.Model(
-        _graph(graph),
-        ir_version=IR_VERSION_E8M0
-        if "float8e8m0" in {value.dtype for value in graph.initializers.values()}
-        else IR_VERSIONS[graph.opset],
+        _graph(graph, _tensor),
+        ir_version=_ir_version(graph),
         producer_name=producer[0],
         producer_version=producer[1],
         metadata_props=metadata,
@@ -57,20 +59,36 @@ def write_graph(
         on_tensor("", written)
 
 
+def proto_without_weights(graph: Graph, files: GraphFiles = FLAT) -> "onnx.ModelProto":
+    """The graph as `write_graph` writes it, but for the place and contents of its initializers, and who wrote it."""
+    data = Path(files.data).name
+
+    def named(value: Value) -> ir.TensorProtocol:
+        shape = ir.Shape(tuple(int(n) for n in value.shape or ()))
+        return ir.ExternalTensor(data, 0, value.nbytes, _dtype(value), shape=shape, name=value.name)
+
+    return ir.to_proto(ir.Model(_graph(graph, named), ir_version=_ir_version(graph)))
+
+
+def _ir_version(graph: Graph) -> int:
+    scales = "float8e8m0" in {value.dtype for value in graph.initializers.values()}
+    return IR_VERSION_E8M0 if scales else IR_VERSIONS[graph.opset]
+
+
 def _innermost(error: BaseException) -> BaseException:
     while error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
-def _graph(graph: Graph) -> ir.Graph:
+def _graph(graph: Graph, tensor: Callable[[Value], ir.TensorProtocol]) -> ir.Graph:
     values: dict[Value, ir.Value] = {}
 
     def edge(value: Value) -> ir.Value:
         if value not in values:
             typed = ir.TensorType(_dtype(value)) if value.dtype and value.shape is not None else None
             shape = ir.Shape(value.shape) if typed and value.shape is not None else None
-            const = _tensor(value) if value.compute is not None else None
+            const = tensor(value) if value.compute is not None else None
             values[value] = ir.Value(name=value.name, type=typed, shape=shape, const_value=const)
         return values[value]
 

@@ -28,6 +28,7 @@ class Weights:
     def __init__(self, source: Source, context: GraphContext, ignored: Sequence[str] = ()) -> None:
         self.source = source
         self.records: dict[str, TensorRecord] = {}
+        self.orders: dict[str, Order] = {}  # in which the graph wants rows; of a tensor that moves
         self._c = context
         self._format = FORMATS[context.target.quant_format]
         self._matrices: dict[str, Matrix] = {}
@@ -52,7 +53,7 @@ class Weights:
                 parts = [self._rows(name, shape, order)]
                 self._matrices[name] = self._format.emit(self._c, name, parts, gathered)
             else:
-                record, source = self._take(name, shape), self.source
+                record, source = self._take(name, shape, order=order), self.source
                 self._matrices[name] = emit_dense(
                     self._c, record, shape, lambda: source.floats(name, order), lambda: source.raw(name, order)
                 )
@@ -168,7 +169,7 @@ class Weights:
         """
         stored = dtype or self._c.target.dtype
         if (name, stored) not in self._vectors:
-            record = self._take(name, shape, loose=True)
+            record = self._take(name, shape, loose=True, order=order)
             self._vectors[name, stored] = emit_vector(
                 self._c, record, lambda: self.source.floats(name, order), shape, stored, use
             )
@@ -209,7 +210,7 @@ class Weights:
         return [name for name in self.source.tensors if name not in self.records]
 
     def _rows(self, name: str, shape: tuple[int, int], order: Order) -> StoredRows:
-        layout, record = self.kept(name), self._take(name, shape)
+        layout, record = self.kept(name), self._take(name, shape, order=order)
         assert layout is not None, name
 
         def read() -> BlockMatrix:
@@ -219,7 +220,7 @@ class Weights:
 
         return StoredRows(record, layout, read)
 
-    def _take(self, name: str, shape: tuple[int, ...], loose: bool = False) -> TensorRecord:
+    def _take(self, name: str, shape: tuple[int, ...], loose: bool = False, order: Order = None) -> TensorRecord:
         """The record of a tensor of this shape; `loose`: wherever it has axes of one."""
         info = self.source.tensors.get(name)
         if info is None:
@@ -236,6 +237,8 @@ class Weights:
                 f"{name} has shape {list(info.shape)}, but the metadata asks for {list(shape)}",
                 "the metadata and the tensors contradict each other; the file is not convertible as it is",
             )
+        if order is not None:
+            self.orders[name] = order
         return self._record(info)
 
     def _record(self, info: Tensor) -> TensorRecord:

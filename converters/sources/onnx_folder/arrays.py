@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     import onnx_ir as ir
 
 # NumPy's view of a stored type, by ONNX's name: packed 4-bit integers and bfloat16 stay bytes and words.
-_VIEWS = {"FLOAT": "<f4", "FLOAT16": "<f2", "BFLOAT16": "<u2", "UINT8": "u1", "INT8": "i1", "INT4": "u1",
+_VIEWS = {"FLOAT": "<f4", "FLOAT16": "<f2", "BFLOAT16": "<u2", "DOUBLE": "<f8", "BOOL": "?", "UINT8": "u1",
+          "INT8": "i1", "UINT16": "<u2", "INT32": "<i4", "INT64": "<i8", "INT4": "u1", "UINT4": "u1",
           "FLOAT8E8M0": "u1", "FLOAT8E4M3FN": "u1"}  # fmt: skip
+_PAIRS = ("INT4", "UINT4")  # two to a byte
 
 
 class FolderArrays:
@@ -29,6 +31,7 @@ class FolderArrays:
         except Exception as error:  # whatever protobuf and onnx_ir find wrong
             raise self._damaged(f"cannot be read: {error}") from error
         self.properties = dict(model.metadata_props)
+        self.read: set[str] = set()  # of which arrays somebody asked for
         self._found = {name: value.const_value for name, value in model.graph.initializers.items()}
         data = path.with_name(data_of(path.name))
         self._data = np.memmap(data, np.uint8, "r") if data.stat().st_size else np.empty(0, np.uint8)
@@ -48,6 +51,7 @@ class FolderArrays:
         """An array, read-only; two 4-bit integers to a byte in one dimension, bfloat16 as uint16, float8 as uint8."""
         import onnx_ir as ir
 
+        self.read.add(name)
         tensor = self._tensor(name)
         view = _VIEWS.get(tensor.dtype.name)
         if view is None:
@@ -60,7 +64,12 @@ class FolderArrays:
         if stored.size != tensor.nbytes:
             raise self._damaged(f"names more of {name} than {data_of(self.path.name)} has")
         values = stored.view(view)
-        return values if tensor.dtype.name == "INT4" else values.reshape(self.shape(name))
+        return values if tensor.dtype.name in _PAIRS else values.reshape(self.shape(name))
+
+    def numbers(self, name: str) -> npt.NDArray[Any]:
+        """As `array`, bfloat16 as float32."""
+        found = self.array(name)
+        return (found.astype(np.uint32) << 16).view(np.float32) if self.dtype(name) == "BFLOAT16" else found
 
     def _tensor(self, name: str) -> "ir.TensorProtocol":
         found = self._found.get(name)

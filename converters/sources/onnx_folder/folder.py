@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +17,12 @@ from converters.folder.manifest import Manifest, read_manifest
 from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.gguf.file import GgufFile
 from converters.sources.onnx_folder.arrays import FolderArrays
+from converters.sources.onnx_folder.planes import stored_planes
+from converters.sources.onnx_folder.stacks import stored_matrix
 from converters.sources.source import Order
 from converters.weights.experts import expert_stem
 from converters.weights.formats import FORMATS
+from converters.weights.mixture import FORM
 from converters.weights.rounding import Rounding
 from repack.bits import read_floats
 from repack.block_quantized import BlockMatrix, layout_of
@@ -52,6 +55,7 @@ class OnnxFolder:
         metadata: what the folder keeps of the metadata: all but the tokenizer's.
         tensors: all tensors of the file, also those that the graph does not need.
         rounded: what was rounded when the folder was first written.
+        arrays: of its graph.
     """
 
     has_blocks = False
@@ -68,7 +72,7 @@ class OnnxFolder:
             r.name: r.roundings for r in manifest.tensors if not r.exact
         }
         self._records = {record.name: record for record in manifest.tensors}
-        self._manifest, self._arrays = manifest, arrays
+        self._manifest, self.arrays = manifest, arrays
         self._format = FORMATS[manifest.target.quant_format]
 
     @classmethod
@@ -81,6 +85,15 @@ class OnnxFolder:
         """
         manifest = read_manifest(folder)
         _check_kind(folder, manifest)
+        return cls.read(folder, manifest)
+
+    @classmethod
+    def read(cls, folder: Path, manifest: Manifest) -> Self:
+        """Open a folder of any target; `dense` and `matrix` read all of them.
+
+        Raises:
+            InputError: the folder is damaged.
+        """
         arrays = FolderArrays(folder / manifest.graph)
         if "converted_from" not in arrays.properties:
             raise InputError(f"{folder} does not say what it was made from", "convert the GGUF again")
@@ -96,15 +109,17 @@ class OnnxFolder:
             raise MobiusError(f"{self.folder} does not hold {name}", f"convert {self.path.name} itself")
         shape = tensor.shape if expert is None else tensor.shape[1:]
         layout = layout_of(quant, math.prod(shape[:-1]), shape[-1], where=name)
-        return self._format.read_back(self._arrays.array, layout, record, expert)
+        if self._manifest.target.storage == "small" and not record.format.startswith(FORM):
+            return stored_planes(quant, self.arrays, layout, record, expert)
+        return stored_matrix(self._format, self.arrays, layout, record, expert)
 
     def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
         """The weights of any tensor, as they are in float32."""
         shape = self.tensors[name].shape if expert is None else self.tensors[name].shape[1:]
         if (values := self._records[name].values) is not None:
             return np.array(values, np.float32).reshape(shape)
-        if (stored := expert_stem(name, expert)) in self._arrays:
-            return read_floats(self._bytes(stored), _FLOATS[self._arrays.dtype(stored)]).reshape(shape)
+        if (stored := expert_stem(name, expert)) in self.arrays:
+            return read_floats(self._bytes(stored), _FLOATS[self.arrays.dtype(stored)]).reshape(shape)
         packed = self.matrix(name, expert=expert)
         if packed is None:
             raise MobiusError(f"{self.folder} does not hold {name}", f"convert {self.path.name} itself")
@@ -113,8 +128,21 @@ class OnnxFolder:
     def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:
         """The bytes of a float tensor as they stand in the file: uint8 [rows, bytes of a row]."""
         stored = expert_stem(name, expert)
-        assert _FLOATS[self._arrays.dtype(stored)] == self.tensors[name].type_name, name
+        assert _FLOATS[self.arrays.dtype(stored)] == self.tensors[name].type_name, name
         return self._bytes(stored)
+
+    def dense(self, name: str, expert: int | None = None) -> npt.NDArray[Any]:
+        """Floats as the graph has them: [rows, columns] of a tensor, or of one of its stack; bfloat16 as uint16."""
+        record, alone = self._records[name], expert_stem(name, expert)
+        if expert is None or alone in self.arrays:
+            stored = self.arrays.array(alone)
+            return stored.reshape(-1, self.tensors[name].shape[-1])
+        rows, columns = self.tensors[name].shape[1:]
+        stored = self.arrays.array(name)
+        if stored.shape == (rows, record.experts * columns):  # beside one another
+            return stored[:, expert * columns : (expert + 1) * columns]
+        one: npt.NDArray[Any] = stored.reshape(record.experts, rows, columns)[expert]
+        return one
 
     def tokenizer(self) -> "TokenizerFiles":
         """The folder's own."""
@@ -132,8 +160,8 @@ class OnnxFolder:
         return list(self._manifest.source)
 
     def _bytes(self, name: str) -> npt.NDArray[np.uint8]:
-        rows = math.prod(self._arrays.shape(name)[:-1])
-        return self._arrays.array(name).reshape(rows, -1).view(np.uint8)
+        rows = math.prod(self.arrays.shape(name)[:-1])
+        return self.arrays.array(name).reshape(rows, -1).view(np.uint8)
 
     def __enter__(self) -> Self:
         return self

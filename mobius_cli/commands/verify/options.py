@@ -30,6 +30,12 @@ Exact = Annotated[
         "--exact", help="Float activations on both sides; tokens must be identical.", rich_help_panel=LLAMA_CPP
     ),
 ]
+WeightsOnly = Annotated[
+    bool,
+    typer.Option(
+        "--weights-only", help="Compare the weights with the file's, bit for bit, and stop.", rich_help_panel=COMPARED
+    ),
+]
 Prompts = Annotated[
     list[str] | None,
     typer.Option("--prompt", "-p", help="Instead of the default prompts; repeatable.", rich_help_panel=COMPARED),

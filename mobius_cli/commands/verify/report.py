@@ -5,7 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from converters.proof.difference import Findings
 from mobius_cli.commands.verify.conclusion import conclusion
+from mobius_cli.commands.verify.proof import proof_object
 from mobius_cli.commands.verify.text import print_text
 from mobius_cli.judging.compare import Verdict
 from mobius_cli.judging.float16_noise import Float16Noise
@@ -28,11 +30,12 @@ def print_report(
     score: TextScore | None,
     codec: TextCodec,
     output: Output,
+    findings: Findings | None = None,
 ) -> None:
     """Tables of prompts and text with their explanations, or one JSON object.
 
     `differences` are of the tokenizer, `verdicts` and `noises` of the prompts; a noise is None where float16's was
-    not measured.
+    not measured. `findings`: of the comparison with the file, where there was one.
     """
     llama = f"llama.cpp {reference.build} on the {'float32 copy' if reference.settings.exact else 'same file'}"
     counts = {kind: sum(v.kind == kind for v in verdicts) for kind in ("identical", "near-tie", "diverged")}
@@ -62,6 +65,7 @@ def print_report(
             ],
             "tokenizer": {"texts": len(reference.tokenized), "differing": [asdict(d) for d in differences]},
             "text": None if score is None else asdict(score),
+            "proof": None if findings is None else proof_object(findings),
         }
     )  # fmt: skip
 

@@ -1,5 +1,5 @@
-"""`mobius verify`: the proof. First the tokenizers are compared; then llama.cpp decodes, ONNX Runtime scores the
-same tokens, and every step is judged. With `--text` both score a text instead, or as well.
+"""`mobius verify`: the proof. First the folder is compared with its file, then the tokenizers; then llama.cpp decodes,
+ONNX Runtime scores the same tokens, and every step is judged. With `--text` both score a text instead, or as well.
 """
 
 import os
@@ -17,6 +17,7 @@ from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floa
 from mobius_cli.commands.verify.passes import judge_prompts
 from mobius_cli.commands.verify.probe_texts import probe_texts
 from mobius_cli.commands.verify.prompts import load_prompts
+from mobius_cli.commands.verify.proof import conclude, prove_folder
 from mobius_cli.commands.verify.report import print_report
 from mobius_cli.commands.verify.text import ask_llama, judge_text, open_text
 from mobius_cli.judging.float16_noise import float16_noise
@@ -51,6 +52,7 @@ class Request:
     llama_server: str | None = None
     ep: str | None = None
     threads: int = 0
+    weights_only: bool = False
 
     @property
     def asks_prompts(self) -> bool:
@@ -65,12 +67,17 @@ def verify_folder(request: Request, output: Output) -> bool:
         InputError: the folder, the GGUF file or the reference cannot be read.
         MobiusError: they do not belong together, or llama.cpp cannot run the file.
     """
-    manifest = read_manifest(request.folder)
+    manifest, findings = read_manifest(request.folder), None
     _check(request)
-    codec = TextCodec(request.folder)
     if request.reference is not None:
-        reference = _saved_reference(request, manifest)
+        reference, codec = _saved_reference(request, manifest), TextCodec(request.folder)
     else:
+        findings = prove_folder(
+            request.folder, _the_file(request), manifest, output, weights_only=request.weights_only
+        )  # fmt: skip
+        if findings.differences or request.weights_only:
+            return conclude(request.folder, findings, output)
+        codec = TextCodec(request.folder)
         reference = _ask_llama(request, manifest, codec, output)
     if request.write_reference is not None:
         reference.write(request.write_reference)  # now, so that llama.cpp's work is kept whatever comes
@@ -86,7 +93,7 @@ def verify_folder(request: Request, output: Output) -> bool:
     if floats and request.write_reference is not None:
         with_float32(reference, ours).write(request.write_reference)
     noises = [float16_noise(p, side) for p, side in zip(reference.prompts, ours, strict=True)]
-    print_report(request.folder, reference, differences, verdicts, noises, score, codec, output)
+    print_report(request.folder, reference, differences, verdicts, noises, score, codec, output, findings)
     equal = not differences and (score is None or score.verdict != "diverged")
     return equal and all(v.kind != "diverged" for v in verdicts)
 
@@ -118,18 +125,12 @@ def _saved_reference(request: Request, manifest: Manifest) -> Reference:
 
 def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: Output) -> Reference:
     """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts, the text, or both."""
-    if request.gguf is None:
-        raise InputError(
-            "verify needs the GGUF file", "give it after the folder, or pass --reference FILE of an earlier run"
-        )
     text = None
     if request.text is not None:
         text = open_text(request.text, request.text_tokens, manifest.target.context_length, codec)
     prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
     ids = [codec.encode(prompt) for prompt in prompts]
-    with GgufFile.open(request.gguf) as source, ExitStack() as stack:
-        with output.progress(f"hashing {request.gguf.name}", manifest.source_bytes, BYTES) as advance:
-            manifest.require_source(source.shards, lambda size: advance(size, ""))
+    with GgufFile.open(_the_file(request)) as source, ExitStack() as stack:
         lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
         _check_lengths(lengths, manifest.target.context_length)
         context = max(lengths) + 8
@@ -153,6 +154,14 @@ def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: O
             probes=probes,
             text=None if text is None else ask_llama(server, text, output),
         )
+
+
+def _the_file(request: Request) -> Path:
+    if request.gguf is None:
+        raise InputError(
+            "verify needs the GGUF file", "give it after the folder, or pass --reference FILE of an earlier run"
+        )
+    return request.gguf
 
 
 def _check_lengths(lengths: Sequence[int], context: int) -> None:

@@ -142,7 +142,6 @@ def test_a_model_without_a_tokenizer(without: tuple[Path, Path]) -> None:
     assert json.loads((folder / "genai_config.json").read_text())["model"]["vocab_size"] == 320
     for command in (
         ("run", folder, "-p", "x"),
-        ("verify", folder, "--gguf", path),
         ("tokenize", folder, "x"),
         ("tokenize", path, "x"),
     ):

@@ -34,13 +34,14 @@ def _verify(folder: Path, *options: Any) -> tuple[int, dict[str, Any], str]:
 
 
 def _damaged(folder: Path, copy: Path) -> Path:
-    """A folder whose tokenizer takes one character of one text for another."""
+    """A folder whose tokenizer takes one character of one text for another, of an older mobius: no file tells."""
     shutil.copytree(folder, copy)
     content = json.loads((copy / "tokenizer.json").read_text())
     content["normalizer"] = {"type": "Replace", "pattern": {"String": "☺"}, "content": "☻"}
     (copy / "tokenizer.json").write_text(json.dumps(content))
     manifest = json.loads((copy / "mobius.json").read_text())
     manifest["files"]["tokenizer.json"] = (copy / "tokenizer.json").stat().st_size
+    manifest["tool"]["version"] = "0.0.1"
     (copy / "mobius.json").write_text(json.dumps(manifest))
     return copy
 

@@ -1,0 +1,72 @@
+"""The first half of `mobius verify`: the folder beside the file that it was made from, without any engine."""
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from converters.folder.manifest import Manifest
+from converters.proof.difference import Difference, Findings
+from converters.proof.proof import prove
+from converters.sources.gguf.file import GgufFile
+from mobius_cli.output import BYTES, Output
+
+_SHOWN = 10  # differences
+
+
+def prove_folder(folder: Path, gguf: Path, manifest: Manifest, output: Output, *, weights_only: bool) -> Findings:
+    """Compare, and print what was compared and how it differs.
+
+    Raises:
+        InputError: the folder or the file cannot be read.
+        MobiusError: it is another file.
+    """
+    with GgufFile.open(gguf) as source:
+        with output.progress(f"hashing {gguf.name}", manifest.source_bytes, BYTES) as advance:
+            manifest.require_source(source.shards, lambda size: advance(size, ""))
+        start = time.perf_counter()
+        with output.progress("comparing weights", manifest.source_bytes, BYTES) as advance:
+            findings = prove(
+                source, folder, manifest, lambda name, size: advance(size, name), weights_only=weights_only
+            )
+    _print_findings(manifest, findings, time.perf_counter() - start, output)
+    return findings
+
+
+def _print_findings(manifest: Manifest, findings: Findings, seconds: float, output: Output) -> None:
+    wrong = {difference.part for difference in findings.differences}
+    if "weights" not in wrong:
+        exact = all(record.exact for record in manifest.tensors)
+        how = "each the file's bit for bit" if exact else "each the file's, rounded as mobius.json says and no more"
+        output.words(f"weights: {findings.weights:,} in {findings.tensors:,} tensors, {how} ({seconds:.1f} s)")
+    if findings.nodes and not wrong:
+        output.words(f"graph: {findings.nodes:,} nodes, and {findings.files} files beside it, are what the file makes")
+    for note in findings.notes:
+        output.words(note)
+    for difference in findings.differences[:_SHOWN]:
+        output.words(str(difference))
+    if len(findings.differences) > _SHOWN:
+        output.words(f"and {len(findings.differences) - _SHOWN:,} more (--json has all)")
+
+
+def conclude(folder: Path, findings: Findings, output: Output) -> bool:
+    """The last line, and the JSON object, where no engine was asked; returns whether nothing differs."""
+    passed = not findings.differences
+    summary = "the folder's weights are the file's" if passed else _summary(findings.differences)
+    output.verdict(f"{'PASS' if passed else 'FAIL'}: {summary}")
+    verdict = "identical" if passed else "diverged"
+    output.result({"folder": str(folder), "verdict": verdict, "passed": passed, "summary": summary,
+                   "proof": proof_object(findings)})  # fmt: skip
+    return passed
+
+
+def _summary(differences: Sequence[Difference]) -> str:
+    parts = ", ".join(dict.fromkeys(difference.part for difference in differences))
+    many = "1 difference" if len(differences) == 1 else f"{len(differences):,} differences"
+    return f"the folder is not what its file makes, {many} in its {parts}: {differences[0]}"
+
+
+def proof_object(findings: Findings) -> dict[str, Any]:
+    """For JSON."""
+    differences = [difference.as_dict() for difference in findings.differences]
+    return {**vars(findings), "differences": differences}
