@@ -11,12 +11,13 @@ from pathlib import Path
 from converters.folder import configs
 from converters.folder.card.card import model_card
 from converters.folder.hugging_face import hugging_face_config
+from converters.folder.integrity import with_own_hash
 from converters.folder.layout import GraphFiles
 from converters.folder.manifest import MANIFEST, Manifest, TargetRecord, Tool
 from converters.folder.metadata import kept_metadata
 from converters.folder.sampling import file_sampling
 from converters.folder.seal import CARD
-from converters.folder.source_file import SourceFile
+from converters.folder.source_file import SourceFile, sha256_of
 from converters.folder.tokenizer_record import TokenizerRecord
 from converters.folder.writer import OnTensor, files_in, new_folder, write_json
 from converters.plan import Plan
@@ -73,13 +74,16 @@ def convert(plan: Plan, destination: Path, *, force: bool = False, on_progress: 
         tokens = plan.source.tokenizer()
         write_texts(plan, tokens, work)
         parts = hashing.result()
-        _write_model(plan, work, parts[0].sha256, lambda name, size: on_progress(f"writing {name}".strip(), size))
+        data_hash = _write_model(
+            plan, work, parts[0].sha256, lambda name, size: on_progress(f"writing {name}".strip(), size)
+        )
         _recall_roundings(plan)
         roundings = sum_roundings(plan.weights.records.values())
         (work / CARD).write_bytes(model_card(plan, parts, tokens, roundings).encode())
         files = {path.relative_to(work).as_posix(): path.stat().st_size for path in files_in(work)}
-        manifest = _manifest(plan, parts, tokens, files)
-        write_json(work / MANIFEST, manifest.as_dict())
+        hashes = {name: data_hash if name == plan.files.data else sha256_of(work / name) for name in files}
+        manifest = _manifest(plan, parts, tokens, files, hashes)
+        write_json(work / MANIFEST, with_own_hash(manifest.as_dict()))
         files[MANIFEST] = (work / MANIFEST).stat().st_size
     return Result(
         destination,
@@ -127,7 +131,8 @@ def work_bytes(plan: Plan) -> int:
     return plan.source.provenance_bytes + plan.data_bytes
 
 
-def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor) -> None:
+def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor) -> str:
+    """Graph and weights; the hash of these."""
     from converters.graph.onnx_file import write_graph
 
     metadata = plan.source.metadata
@@ -140,7 +145,7 @@ def _write_model(plan: Plan, work: Path, sha256: str, on_tensor: OnTensor) -> No
     for key in ("license", "author", "name"):
         if isinstance(value := metadata.get(f"general.{key}"), str):
             properties[key] = value
-    write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor, plan.files)
+    return write_graph(plan.graph, work, properties, (PRODUCER, tool_version()), on_tensor, plan.files)
 
 
 def _recall_roundings(plan: Plan) -> None:
@@ -152,7 +157,9 @@ def _recall_roundings(plan: Plan) -> None:
                 found[kind] = replace(rounding, count=found[kind].count)
 
 
-def _manifest(plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, files: dict[str, int]) -> Manifest:
+def _manifest(
+    plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, files: dict[str, int], hashes: dict[str, str]
+) -> Manifest:
     names = ("gguf", "numpy", "onnx", "onnx-ir")
     target = plan.target
     return Manifest(
@@ -178,4 +185,5 @@ def _manifest(plan: Plan, parts: Sequence[SourceFile], tokens: TokenizerFiles, f
         warnings=plan.warnings,
         tensors=tuple(plan.weights.records.values()),
         files=files,
+        hashes=hashes,
     )

@@ -156,6 +156,7 @@ def verify(
     write_reference: of_verify.WriteReference = None,
     exact: of_verify.Exact = False,
     weights_only: of_verify.WeightsOnly = False,
+    integrity: of_verify.Integrity = False,
     prompt: of_verify.Prompts = None,
     prompt_file: of_verify.PromptFile = None,
     tokens: of_verify.Tokens = 64,
@@ -173,6 +174,14 @@ def verify(
 
     if verbose and quiet:
         raise typer.BadParameter("--verbose and --quiet contradict each other")
+    if integrity:
+        from mobius_cli.commands.verify.integrity import check_integrity
+
+        if file or gguf or reference or weights_only:
+            raise typer.BadParameter("--integrity needs nothing but the folder")
+        if not check_integrity(folder, Output(as_json, quiet=quiet, verbose=verbose)):
+            raise typer.Exit(1)
+        return
     if weights_only and reference is not None:
         raise typer.BadParameter("--weights-only needs the GGUF file, not --reference")
     request = Request(

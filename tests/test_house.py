@@ -20,7 +20,7 @@ FRAGMENTS = {"converters/weights/formats.py"}
 # Folders and modules of converters/, each below those that may import it; the longest name that fits counts.
 LEVELS = (
     "checked", "version", "spec", "target", "folder.seal", "folder.source_file", "folder.tokenizer_record",
-    "folder.metadata", "folder.layout",
+    "folder.metadata", "folder.layout", "folder.stream_hash",
     "graph.states", "graph.routers", "weights.rounding",
     "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
     "sources.source", "sources", "weights.weights", "blocks", "archs", "sources.checkpoint", "sources.open",

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -89,6 +89,7 @@ class Manifest:
         warnings: of the conversion, without the tokenizer's own.
         tensors: every tensor of the file and what became of it.
         files: size in bytes of each other file of the folder, by its path inside.
+        hashes: SHA-256 of each, in hex, and of the rest of the manifest itself; none in folders of older versions.
     """
 
     tool: Tool
@@ -103,6 +104,7 @@ class Manifest:
     warnings: tuple[str, ...]
     tensors: tuple[TensorRecord, ...]
     files: Mapping[str, int]
+    hashes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def graph(self) -> str:
@@ -166,6 +168,7 @@ class Manifest:
             "warnings": list(self.warnings),
             "tensors": [record.as_dict() for record in self.tensors],
             "files": dict(self.files),
+            "hashes": dict(self.hashes),
         }
 
     @classmethod
@@ -184,6 +187,7 @@ class Manifest:
             warnings=_part(data, "warnings", lambda values: each(values, str)),
             tensors=_part(data, "tensors", _every(TensorRecord.from_dict)),
             files=_part(data, "files", _files),
+            hashes=_part({"hashes": {}, **data}, "hashes", _hashes),
         )
         if not found.source:
             raise ValueError("source: no file is named")
@@ -266,6 +270,10 @@ def _files(entry: Any) -> dict[str, int]:
     if len(graphs := [name for name in sizes if name.endswith(GRAPH)]) != 1:
         raise ValueError(f"{len(graphs)} graphs where one is expected")
     return sizes
+
+
+def _hashes(entry: Any) -> dict[str, str]:
+    return {name: typed(value, str) for name, value in typed(entry, dict).items()}
 
 
 def _spec(entry: Any) -> dict[str, Any]:

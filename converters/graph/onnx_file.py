@@ -8,6 +8,7 @@ import numpy as np
 import onnx_ir as ir
 
 from converters.folder.layout import FLAT, GraphFiles
+from converters.folder.stream_hash import StreamHash
 from converters.folder.writer import OnTensor
 from converters.graph.graph import DTYPES, Body, Graph, Node, Value
 
@@ -26,14 +27,28 @@ def write_graph(
     producer: tuple[str, str],
     on_tensor: OnTensor | None = None,
     files: GraphFiles = FLAT,
-) -> None:
-    """Write the graph and its external data into an existing folder, under the names of `files`.
+) -> str:
+    """Write the graph and its external data into an existing folder, under the names of `files`; SHA-256 of the data.
 
     `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on. `on_tensor` is
     called before each of them and at the end: its bytes are those of all initializers together.
     """
+    with StreamHash() as hashing:
+        _save(graph, folder, metadata, producer, on_tensor, files, hashing)
+        return hashing.of(folder / files.data)
+
+
+def _save(
+    graph: Graph,
+    folder: Path,
+    metadata: dict[str, str],
+    producer: tuple[str, str],
+    on_tensor: OnTensor | None,
+    files: GraphFiles,
+    hashing: StreamHash,
+) -> None:
     model = ir.Model(
-        _graph(graph, _tensor),
+        _graph(graph, lambda value: _tensor(value, hashing)),
         ir_version=_ir_version(graph),
         producer_name=producer[0],
         producer_version=producer[1],
@@ -117,7 +132,7 @@ def _dtype(value: Value) -> ir.DataType:
     return ir.DataType(DTYPES[value.dtype][1])
 
 
-def _tensor(value: Value) -> ir.LazyTensor:
+def _tensor(value: Value, hashing: StreamHash) -> ir.LazyTensor:
     size = tuple(int(n) for n in value.shape or ())
     compute, onnx_type = value.compute, _dtype(value)
     assert compute is not None
@@ -128,17 +143,19 @@ def _tensor(value: Value) -> ir.LazyTensor:
             return ir.PackedTensor(array.reshape(-1), onnx_type, shape=size, name=value.name)
         return ir.Tensor(array.reshape(size), onnx_type, name=value.name)
 
-    return _Pieces(value, make, onnx_type, ir.Shape(size), name=value.name)
+    return _Pieces(value, hashing, make, onnx_type, ir.Shape(size), name=value.name)
 
 
 class _Pieces(ir.LazyTensor):
     """A weight that goes to the file as it is computed."""
 
-    def __init__(self, value: Value, *arguments: Any, **named: Any) -> None:
+    def __init__(self, value: Value, hashing: StreamHash, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._value = value
+        self._value, self._hashing = value, hashing
 
     def tofile(self, file: BinaryIO) -> None:
         """Write all bytes."""
         for piece in self._value.pieces():
-            file.write(np.ascontiguousarray(piece).view(np.uint8).data)
+            raw = np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+            self._hashing.feed(file.tell(), raw)
+            file.write(raw)

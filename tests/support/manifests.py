@@ -39,5 +39,6 @@ def example(**changes: Any) -> Manifest:
             TensorRecord("b", "F32", (2,), 8, "folded into a table", values=[1.0, 0.5]),
         ),
         files={"model.onnx": 10, "model.onnx_data": 700},
+        hashes={"model.onnx": "ef" * 32, "model.onnx_data": "01" * 32},
     )  # fmt: skip
     return replace(manifest, **changes)

@@ -36,6 +36,12 @@ WeightsOnly = Annotated[
         "--weights-only", help="Compare the weights with the file's, bit for bit, and stop.", rich_help_panel=COMPARED
     ),
 ]
+Integrity = Annotated[
+    bool,
+    typer.Option(
+        "--integrity", help="Compare the folder's files with their hashes, and stop.", rich_help_panel=COMPARED
+    ),
+]
 Prompts = Annotated[
     list[str] | None,
     typer.Option("--prompt", "-p", help="Instead of the default prompts; repeatable.", rich_help_panel=COMPARED),

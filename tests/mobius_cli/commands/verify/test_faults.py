@@ -30,7 +30,7 @@ Plant = Callable[[PlantedFolder], Any]
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dense model for `cpu` (q and k norms, a window, a softcap), a mixture with biases and sinks, a chat template."""
+    """A dense model for `cpu` (q and k norms, a window, a softcap), a mixture with biases, a chat template."""
     base = tmp_path_factory.mktemp("faults")
     write_tiny(base / "dense.gguf", "gemma3", types=TYPES, tokenizer="bpe", **SIZES, **SPECIAL)
     write_tiny(base / "texts.gguf", "llama", extra_metadata=TEMPLATE, **SMALL)
