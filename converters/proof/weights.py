@@ -74,10 +74,10 @@ class WeightsProof:
 
     def _quantized(self, record: TensorRecord, expert: int | None, found: Unequal, notes: dict[str, Rounding]) -> None:
         order = self.orders.get(record.name)
-        stored = self.folder.matrix(record.name, expert=expert)
         given = self.source.matrix(record.name, order, expert)
-        if stored is None or given is None or stored.layout.rows != given.layout.rows:
+        if given is None:
             raise ValueError
+        stored = self.folder.stored(record.name, given.layout, expert)
         dtype = None if only_on_cuda(record) else self.dtype  # whose scales are of a type of their own
         rows, columns = given.layout.rows, given.layout.columns
         starts = band_rows(rows, columns)

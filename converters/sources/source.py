@@ -1,6 +1,6 @@
 """What a model can be converted from: one protocol, whatever stands behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -99,6 +99,10 @@ class Source(Protocol):
         Raises:
             MobiusError: they cannot be made.
         """
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """Those that `provenance` reads, in its order."""
 
     @property
     def provenance_bytes(self) -> int:

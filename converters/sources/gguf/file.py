@@ -131,6 +131,11 @@ class GgufFile:
         return export_tokenizer(self.metadata)
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """The file, in all its parts."""
+        return self.shards
+
+    @property
     def provenance_bytes(self) -> int:
         """Of all files: each is read once more."""
         return self.size

@@ -25,7 +25,7 @@ from converters.weights.formats import FORMATS
 from converters.weights.mixture import FORM
 from converters.weights.rounding import Rounding
 from repack.bits import read_floats
-from repack.block_quantized import BlockMatrix, layout_of
+from repack.block_quantized import BlockMatrix, Layout, layout_of
 from repack.errors import InputError, MobiusError
 from repack.registry import FLOAT_TYPES, QUANT_TYPES
 
@@ -101,16 +101,24 @@ class OnnxFolder:
 
     def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
         """A tensor that the folder holds quantized, or one of its stack; None for floats."""
-        tensor, record = self.tensors[name], self._records[name]
+        tensor = self.tensors[name]
         quant = QUANT_TYPES.get(tensor.type_name)
         if quant is None:
             return None
+        shape = tensor.shape if expert is None else tensor.shape[1:]
+        return self.stored(name, layout_of(quant, math.prod(shape[:-1]), shape[-1], where=name), expert)
+
+    def stored(self, name: str, layout: Layout, expert: int | None = None) -> BlockMatrix:
+        """A quantized tensor, or one of its stack, whose layout is known.
+
+        Raises:
+            MobiusError: the folder does not hold it.
+        """
+        record = self._records[name]
         if not record.stored_as:
             raise MobiusError(f"{self.folder} does not hold {name}", f"convert {self.path.name} itself")
-        shape = tensor.shape if expert is None else tensor.shape[1:]
-        layout = layout_of(quant, math.prod(shape[:-1]), shape[-1], where=name)
         if self._manifest.target.storage == "small" and not record.format.startswith(FORM):
-            return stored_planes(quant, self.arrays, layout, record, expert)
+            return stored_planes(QUANT_TYPES[record.source_type], self.arrays, layout, record, expert)
         return stored_matrix(self._format, self.arrays, layout, record, expert)
 
     def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
@@ -149,6 +157,11 @@ class OnnxFolder:
         from converters.tokenizer.stored import stored_tokenizer
 
         return stored_tokenizer(self.folder, asdict(self._manifest.tokenizer))
+
+    @property
+    def files(self) -> list[Path]:
+        """None: the folder remembers."""
+        return []
 
     @property
     def provenance_bytes(self) -> int:

@@ -9,7 +9,7 @@ from mobius_cli.options import LLAMA_CPP
 
 COMPARED, PRINTED = "What is compared", "What is printed"
 
-File = Annotated[Path | None, typer.Argument(help="The GGUF file, for llama.cpp.", show_default=False)]
+File = Annotated[Path | None, typer.Argument(help="The GGUF file, or the Hugging Face folder.", show_default=False)]
 Gguf = Annotated[
     Path | None,
     typer.Option("--gguf", help="The same file, as an option.", show_default=False, rich_help_panel=LLAMA_CPP),
@@ -33,7 +33,7 @@ Exact = Annotated[
 WeightsOnly = Annotated[
     bool,
     typer.Option(
-        "--weights-only", help="Compare the weights with the file's, bit for bit, and stop.", rich_help_panel=COMPARED
+        "--weights-only", help="Compare the weights with the source's, bit for bit, and stop.", rich_help_panel=COMPARED
     ),
 ]
 Integrity = Annotated[

@@ -75,7 +75,7 @@ def verify_folder(request: Request, output: Output) -> bool:
         findings = prove_folder(
             request.folder, _the_file(request), manifest, output, weights_only=request.weights_only
         )  # fmt: skip
-        if findings.differences or request.weights_only:
+        if findings.differences or request.weights_only or _the_file(request).is_dir():
             return conclude(request.folder, findings, output)
         codec = TextCodec(request.folder)
         reference = _ask_llama(request, manifest, codec, output)

@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from tests.support import checkpoint as tiny
 from tests.support.cli import contents
 from tests.support.cli import mobius as run
+from tests.support.planted import PlantedFolder
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +58,35 @@ def test_inspect(folder: Path) -> None:
 def test_what_needs_a_gguf(folder: Path, tmp_path: Path) -> None:
     new = tmp_path / "new"
     assert run("convert", folder, "-o", new).exit_code == 0
-    for command in (["verify", new, folder], ["bench", new, "--gguf", folder]):
-        done = run(*command)
-        assert done.exit_code == 2 and "GGUF" in done.stderr and "Traceback" not in done.stderr
+    done = run("bench", new, "--gguf", folder)
+    assert done.exit_code == 2 and "GGUF" in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--ep", "cpu"), ("--ep", "cpu", "--dtype", "f16"), ("--ep", "cuda")])
+@pytest.mark.parametrize("packed", [None, (4, 128), (8, None)])
+def test_verify(tmp_path: Path, options: tuple[str, ...], packed: tuple[int, int | None] | None) -> None:
+    """A right folder passes without an engine; bits in its data, in the checkpoint or in the graph are found."""
+    weights = tiny.weights_of("llama")
+    tensors, config = {name: tiny.stored(values, "BF16") for name, values in weights.items()}, tiny.config_of("llama")
+    for stem, one in tiny.pack(weights, *packed).items() if packed else ():
+        del tensors[f"{stem}.weight"]
+        tensors |= tiny.packed_tensors(stem, one)
+    if packed:
+        config = tiny.config_of("llama", quantization_config=tiny.packing(*packed))
+    source, new = tiny.write_checkpoint(tmp_path / "model", config, tensors), tmp_path / "new"
+    assert run("convert", source, "-o", new, *options).exit_code == 0
+    done = run("verify", new, source)
+    assert done.exit_code == 0, done.stdout
+    assert "no logits were compared" in done.stdout
+    assert done.stdout.splitlines()[-1] == "PASS: the folder is what its source makes"
+    wrong = PlantedFolder(new, tmp_path / "wrong")
+    wrong.data[np.random.default_rng(1).integers(0, wrong.data.size)] ^= 1
+    found = json.loads(run("verify", wrong.save(), source, "--json").stdout)
+    assert found["verdict"] == "diverged" and len(found["proof"]["differences"]) == 1
+    raw = bytearray((source / "model.safetensors").read_bytes())
+    raw[-40] ^= 1
+    (source / "model.safetensors").write_bytes(raw)
+    assert "is not the file that was converted" in run("verify", new, source).stderr
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2"])

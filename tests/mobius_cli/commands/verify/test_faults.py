@@ -249,8 +249,8 @@ def test_a_fault_is_named(folders: Path, tmp_path: Path, model: str, fault: str)
 @pytest.mark.parametrize("model", ["dense", "mixture"])
 def test_a_right_folder_passes(folders: Path, model: str) -> None:
     done = mobius("verify", folders / model, folders / f"{model}.gguf", "--weights-only")
-    assert done.exit_code == 0 and "each the file's bit for bit" in done.stdout
-    assert done.stdout.splitlines()[-1] == "PASS: the folder's weights are the file's"
+    assert done.exit_code == 0 and "each the source's bit for bit" in done.stdout
+    assert done.stdout.splitlines()[-1] == "PASS: the folder's weights are the source's"
 
 
 def test_what_weights_only_leaves_out(folders: Path, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_what_weights_only_leaves_out(folders: Path, tmp_path: Path) -> None:
     assert mobius("verify", *asked, "--weights-only").exit_code == 0
     done = mobius("verify", *asked)
     assert done.exit_code == 1 and done.stdout.splitlines()[-1].startswith(
-        "FAIL: the folder is not what its file makes"
+        "FAIL: the folder is not what its source makes"
     )
 
 
