@@ -1,11 +1,11 @@
 """Mixtures of experts: a router, the products of the experts that it chooses, and what all tokens share."""
 
 from converters.blocks.context import Build
-from converters.blocks.fused_experts import fits, fused_experts
+from converters.blocks.fused_experts import chooses, choosing_experts, fits, fused_experts
 from converters.blocks.gathered_experts import gathered_experts
 from converters.blocks.mlp import feed_forward
 from converters.blocks.module import Place, emits
-from converters.blocks.router import Routed, route, simplest
+from converters.blocks.router import Routed, choose, score, simplest
 from converters.blocks.sorted_experts import sorted_experts
 from converters.graph.context import SequenceInputs
 from converters.graph.graph import Value
@@ -28,8 +28,11 @@ def mixture(b: Build, x: Value, read: Value, module: Experts, place: Place) -> V
     with g.scope("experts"):
         tokens = g.op("Reshape", x, g.ints(1, -1, b.spec.hidden))
         asked = tokens if read is x else g.op("Reshape", read, g.ints(1, -1, b.spec.hidden))
-        routed = route(b, asked, simplest(b, module, prefix), place)
-        y = chosen(b, _entered(b, tokens, module, prefix), routed, module, prefix)
+        scored, entered = score(b, asked, simplest(b, module, prefix), place), _entered(b, tokens, module, prefix)
+        if chooses(scored) and fits(b, module, prefix):
+            y = choosing_experts(b, entered, scored, module, prefix)
+        else:
+            y = chosen(b, entered, choose(b, scored), module, prefix)
         if module.latent:
             y = b.weights.matrix(f"{prefix}.ffn_latent_up.weight", (b.spec.hidden, module.latent)).product(b.c, y)
         y = g.op("Reshape", y, g.op("Shape", x))

@@ -1,8 +1,10 @@
 """Experts in one operator, com.microsoft::QMoE, where it holds a layer exactly.
 
-It chooses the experts again and makes their weights by a softmax over the chosen, on every provider; CUDA's takes no
-others. So it is given logarithms: of each chosen expert's weight, over the largest or the sum of the token's, and a
-score that is out of the question for all others. What the weights of a token add up to multiplies the result.
+It chooses the experts and makes their weights by a softmax over the chosen, on every provider; CUDA's takes no others.
+Where that is what the model does, it is given the logarithms of all experts' shares: the choice is then one of numbers
+in the activation type, whose rounding is below that of what the router reads. Else the choice is made before, and it is
+given the logarithms of the chosen experts' weights, over the largest of the token, and a score that is out of the
+question for all others; what the weights of a token add up to multiplies the result.
 """
 
 from typing import Any
@@ -11,7 +13,7 @@ import numpy as np
 
 from converters.blocks.context import WIDE, Build
 from converters.blocks.expert_extras import extras
-from converters.blocks.router import Routed, weights_of
+from converters.blocks.router import Routed, Scored, weights_of
 from converters.graph.graph import MICROSOFT, Value
 from converters.spec import SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts
 from converters.weights.mixture import MIXTURE_KINDS, Mixture
@@ -54,23 +56,41 @@ def _stems(module: Experts, prefix: str) -> list[str]:
     return [f"{prefix}.ffn_{part}{module.suffix}" for part in parts]
 
 
+def chooses(scored: Scored) -> bool:
+    """Whether the operator's own choice and weights are the model's."""
+    return scored.module.router.scores == SOFTMAX_OF_CHOSEN and scored.choice is scored.products
+
+
+def choosing_experts(b: Build, x: Value, scored: Scored, module: Experts, prefix: str) -> Value:
+    """What the experts add that the operator chooses: x [1, tokens, channels] -> the same."""
+    g, scale = b.c.graph, scored.module.router.scale
+    with g.scope("shares"):
+        shares = g.op("Reshape", b.narrow(g.op("LogSoftmax", scored.products)), g.ints(-1, module.count))
+    b.c.routers.append(scored.record(f"{shares.name}/experts", shares.name))
+    y = _operator(b, x, shares, module, prefix)
+    return y if scale == 1.0 else g.op("Mul", y, b.c.number("router_scale", scale))
+
+
 def fused_experts(b: Build, x: Value, routed: Routed, module: Experts, prefix: str) -> Value:
     """What the chosen experts add: x [1, tokens, channels] -> the same."""
+    scores, total = _scores(b, routed, module.count)
+    return b.c.graph.op("Mul", _operator(b, x, scores, module, prefix), total)
+
+
+def _operator(b: Build, x: Value, scores: Value, module: Experts, prefix: str) -> Value:
     g, (*inner, down), count = b.c.graph, _stems(module, prefix), module.count
     hidden, width = module.channels(b.spec.hidden), module.width
     rows = 2 * width // len(inner)
     name = f"{prefix}.ffn_gate_up{module.suffix}.weight"
     first = b.weights.mixture(name, [(f"{stem}.weight", rows) for stem in inner], count, hidden, in_turn=True)
     second = b.weights.mixture(f"{down}.weight", [(f"{down}.weight", hidden)], count, width, in_turn=False)
-    scores, total = _scores(b, routed, count)
     inputs: list[Value | None] = [
         x, scores, first.codes, first.scale, _inner_bias(b, inner, count, rows),
         second.codes, second.scale, extras(b, down, count, hidden)[0] if f"{down}.bias" in b.weights else None,
     ]  # fmt: skip
     if first.kind.scale:
         inputs += [*[None] * 7, _global_scale(b, inner, count), _global_scale(b, [down], count)]
-    y = g.op("QMoE", *inputs, domain=MICROSOFT, **_attributes(module, first))
-    return y if total is None else g.op("Mul", y, total)
+    return g.op("QMoE", *inputs, domain=MICROSOFT, **_attributes(module, first))
 
 
 def _attributes(module: Experts, matrices: Mixture) -> dict[str, Any]:
@@ -85,27 +105,17 @@ def _attributes(module: Experts, matrices: Mixture) -> dict[str, Any]:
     return found
 
 
-def _scores(b: Build, routed: Routed, count: int) -> tuple[Value, Value | None]:
-    """(scores [tokens, experts] whose softmax over the chosen is the weights' shares, the weights' sums if not 1)."""
+def _scores(b: Build, routed: Routed, count: int) -> tuple[Value, Value]:
+    """(scores [tokens, experts] whose softmax over the chosen is the weights' shares, the weights' sums)."""
     c, g = b.c, b.c.graph
     with g.scope("scores"):
-        shares, total = _shares(b, routed)
+        given = weights_of(b, routed)
+        weights = g.op("Max", given, c.number("least_weight", LEAST_WEIGHT, WIDE))
+        shares = g.op("Log", g.op("Div", weights, g.op("ReduceMax", weights, g.ints(-1))))
         shape = g.op("Concat", g.op("Shape", shares, start=0, end=2), g.ints(count), axis=0)
         closed = g.op("Expand", c.number("closed_score", CLOSED), shape)
         scores = g.op("ScatterElements", closed, routed.experts, b.narrow(shares), axis=2)
-        return g.op("Reshape", scores, g.ints(-1, count)), total
-
-
-def _shares(b: Build, routed: Routed) -> tuple[Value, Value | None]:
-    """Logarithms of the chosen experts' shares, and what their weights add up to: None for 1."""
-    c, g, router = b.c, b.c.graph, routed.router
-    if router.scores == SOFTMAX_OF_CHOSEN:  # shares times a constant; those below CLOSED are zero, whoever has them
-        total = None if router.scale == 1.0 else c.number("router_scale", router.scale)
-        return g.op("LogSoftmax", routed.chosen), total
-    given = weights_of(b, routed)
-    weights = g.op("Max", given, c.number("least_weight", LEAST_WEIGHT, WIDE))
-    shares = g.op("Log", g.op("Div", weights, g.op("ReduceMax", weights, g.ints(-1))))
-    return shares, b.narrow(g.op("ReduceSum", given, g.ints(-1)))
+        return g.op("Reshape", scores, g.ints(-1, count)), b.narrow(g.op("ReduceSum", given, g.ints(-1)))
 
 
 def _inner_bias(b: Build, stems: list[str], count: int, rows: int) -> Value | None:

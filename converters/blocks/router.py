@@ -16,6 +16,28 @@ LEAST_SUM = 2.0**-14  # float16's smallest normal number: llama.cpp divides by n
 
 
 @dataclass(frozen=True)
+class Scored:
+    """What the router of `module` makes of tokens, float32 [1, tokens, count], and the graph's name for each.
+
+    `products` of its matrix, `scores` by these, `choice`: with what is added for the choice only.
+    """
+
+    products: Value
+    scores: Value
+    choice: Value
+    module: Experts
+    layer: int
+
+    def record(self, experts: str, shares: str = "") -> RouterRecord:
+        """Where the choice is made."""
+        module, router = self.module, self.module.router
+        return RouterRecord(
+            self.layer, module.count, module.used, router.groups, router.used_groups,
+            self.products.name, self.scores.name, self.choice.name, experts, shares,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Routed:
     """`experts` int64 [1, tokens, used], largest scores first; `scores` float32 of all, `chosen` theirs.
 
@@ -28,9 +50,9 @@ class Routed:
     router: Router
 
 
-def route(b: Build, x: Value, module: Experts, place: Place) -> Routed:
-    """x [1, tokens, hidden]. Of equal scores the first expert is chosen. The graph remembers where."""
-    c, g, router, prefix = b.c, b.c.graph, module.router, place.prefix
+def score(b: Build, x: Value, module: Experts, place: Place) -> Scored:
+    """x [1, tokens, hidden]."""
+    c, g, prefix = b.c, b.c.graph, place.prefix
     with g.scope("router"):
         matrix = b.weights.vector(f"{prefix}.ffn_gate_inp.weight", (module.count, b.spec.hidden), dtype=WIDE)
         products = c.operators.matmul_transposed(c, b.wide(x), matrix)
@@ -38,17 +60,22 @@ def route(b: Build, x: Value, module: Experts, place: Place) -> Routed:
             products = g.op(
                 "Add", products, b.weights.vector(f"{prefix}.ffn_gate_inp.bias", (module.count,), dtype=WIDE)
             )
-        scores = _scores(b, products, router)
-        choice = scores
+        kind = SCORES.get(module.router.scores)
+        scores = choice = products if kind is None else g.op(kind, products)
         if f"{prefix}.exp_probs_b.bias" in b.weights:
             name = f"{prefix}.exp_probs_b.bias"
             choice = g.op("Add", scores, b.weights.vector(name, (module.count,), dtype=WIDE, use="for the choice only"))
-        opened = _open_groups(b, choice, module) if router.groups > 1 else choice
+        return Scored(products, scores, choice, module, place.layer)
+
+
+def choose(b: Build, scored: Scored) -> Routed:
+    """Of equal scores the first expert is chosen. The graph remembers where."""
+    g, module = b.c.graph, scored.module
+    with g.scope("router"):
+        opened = _open_groups(b, scored.choice, module) if module.router.groups > 1 else scored.choice
         _, experts = g.multi_op("TopK", opened, g.ints(module.used), outputs=2, axis=-1)
-        names = (value.name for value in (products, scores, choice, experts))
-        groups = (router.groups, router.used_groups)
-        c.routers.append(RouterRecord(place.layer, module.count, module.used, *groups, *names))
-        return routed(b, experts, scores, router)
+        b.c.routers.append(scored.record(experts.name))
+        return routed(b, experts, scored.scores, module.router)
 
 
 def routed(b: Build, experts: Value, scores: Value, router: Router) -> Routed:
@@ -66,11 +93,6 @@ def simplest(b: Build, module: Experts, prefix: str) -> Experts:
     if router.scores != SOFTMAX or not router.normalize or not plain:
         return module
     return replace(module, router=replace(router, scores=SOFTMAX_OF_CHOSEN, normalize=False))
-
-
-def _scores(b: Build, products: Value, router: Router) -> Value:
-    kind = SCORES.get(router.scores)
-    return products if kind is None else b.c.graph.op(kind, products)
 
 
 def weights_of(b: Build, routed: Routed) -> Value:

@@ -19,7 +19,7 @@ from repack.errors import InputError
 
 MANIFEST = "mobius.json"
 GRAPH = ".onnx"  # how the one file that is a graph ends
-FORMAT = 4  # one more with every change that an older or newer mobius would read wrongly
+FORMAT = 5  # one more with every change that an older or newer mobius would read wrongly
 _STATE_TYPES = {"float32": 4, "float16": 2, "bfloat16": 2}  # bytes of a number
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 from converters.checked import typed
 
 _NUMBERS = ("layer", "count", "used", "groups", "used_groups")
-_NAMES = ("products", "scores", "choice", "experts")
+_NAMES = ("products", "scores", "choice", "experts", "shares")
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class RouterRecord:
         scores: made of them; the same name where the products themselves are the scores.
         choice: the scores with what is added for the choice only; the largest of the open groups are chosen.
         experts: int64 [1, tokens, used], the chosen ones, as everything behind reads them.
+        shares: where an operator chooses itself, what it reads, [tokens, count] in the activation type: there is no
+            tensor `experts` then until somebody adds it; else empty.
     """
 
     layer: int
@@ -34,6 +36,7 @@ class RouterRecord:
     scores: str
     choice: str
     experts: str
+    shares: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from converters.graph.routers import RouterRecord
 from converters.weights.nbits_matrix import set_accuracy_level
+from mobius_cli.runtime.open_router import forced_input, open_router
 
 
 def patched(
@@ -31,7 +32,7 @@ def patched(
     if last_of is not None:
         _keep_last(model, last_of, onnx)
     for index, router in enumerate(routers or ()):
-        _open_router(model.graph, router, forced_input(index), onnx)
+        open_router(model.graph, router, forced_input(index), onnx)
     serialized: bytes = model.SerializeToString()
     return serialized
 
@@ -50,27 +51,3 @@ def _keep_last(model: Any, hidden: str, onnx: Any) -> None:
     logits = next(output for output in graph.output if output.name == "logits")
     logits.type.tensor_type.shape.dim[1].Clear()
     logits.type.tensor_type.shape.dim[1].dim_value = 1
-
-
-def forced_input(router: int) -> str:
-    """Name of the input with the experts that the router of that number has to take, -1 where it is free."""
-    return f"forced_experts.{router}"
-
-
-def _open_router(graph: Any, router: RouterRecord, forced: str, onnx: Any) -> None:
-    """Make its tensors outputs, and the chosen experts those of an input where that has any."""
-    helper, types = onnx.helper, onnx.TensorProto
-    own, free = f"{router.experts}/own", f"{router.experts}/free"
-    at = next(index for index, node in enumerate(graph.node) if router.experts in node.output)
-    graph.node[at].output[:] = [own if name == router.experts else name for name in graph.node[at].output]
-    graph.initializer.append(helper.make_tensor(f"{free}/zero", types.INT64, [], [0]))
-    graph.node.insert(at + 1, helper.make_node("Less", [forced, f"{free}/zero"], [free], name=free))
-    chosen = helper.make_node("Where", [free, own, forced], [router.experts], name=f"{router.experts}/chosen")
-    graph.node.insert(at + 2, chosen)
-    taken = [1, "routed_tokens", router.used]
-    graph.input.append(helper.make_tensor_value_info(forced, types.INT64, taken))
-    graph.output.append(helper.make_tensor_value_info(router.experts, types.INT64, taken))
-    known = {output.name for output in graph.output}
-    for name in dict.fromkeys((router.products, router.scores, router.choice)):
-        if name not in known:
-            graph.output.append(helper.make_tensor_value_info(name, types.FLOAT, [1, "routed_tokens", router.count]))

@@ -12,7 +12,7 @@ from converters.graph.routers import RouterRecord
 from converters.graph.states import State
 from mobius_cli.judging.routing import Forced, Routing
 from mobius_cli.runtime.decoding import Decoding
-from mobius_cli.runtime.patch import forced_input
+from mobius_cli.runtime.open_router import forced_input
 from mobius_cli.runtime.session import OnnxModel
 from mobius_cli.runtime.token_cache import CHUNK
 

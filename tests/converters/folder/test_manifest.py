@@ -56,8 +56,8 @@ def test_what_it_tells() -> None:
 
 @pytest.mark.parametrize(
     ("found", "words", "hint"),
-    [(FORMAT - 1, "is of an older mobius 0.1.0: format 3, this one reads 4", "convert the GGUF again"),
-     (FORMAT + 1, "is of a newer mobius 0.1.0: format 5, this one reads 4", "update mobius")],
+    [(FORMAT - 1, "is of an older mobius 0.1.0: format 4, this one reads 5", "convert the GGUF again"),
+     (FORMAT + 1, "is of a newer mobius 0.1.0: format 6, this one reads 5", "update mobius")],
 )  # fmt: skip
 def test_other_formats(tmp_path: Path, found: int, words: str, hint: str) -> None:
     error = refusal(written(tmp_path, format=found, tensors=MISSING))
