@@ -83,6 +83,8 @@ def convert(
     layout: of_convert.Layout = "flat",
     force: opt.Force = False,
     dry_run: of_convert.DryRun = False,
+    to_gguf: of_convert.ToGguf = None,
+    to_gguf_type: of_convert.ToGgufType = None,
     as_json: opt.Json = False,
 ) -> None:
     """Convert a GGUF file to an ONNX model folder that holds exactly the same weights.
@@ -92,6 +94,11 @@ def convert(
     from mobius_cli.commands.convert.convert import Request
     from mobius_cli.commands.convert.many import convert_all
 
+    if to_gguf is not None or to_gguf_type is not None:
+        from mobius_cli.commands.convert.to_gguf import to_gguf_file
+
+        to_gguf_file(model, to_gguf, to_gguf_type, Output(as_json), force=force, others=(output, dry_run))
+        return
     if dequantize and keep_quantized:
         raise typer.BadParameter("--dequantize and --keep-quantized contradict each other")
     target = opt.wanted_target(
@@ -174,20 +181,11 @@ def verify(
 
     if verbose and quiet:
         raise typer.BadParameter("--verbose and --quiet contradict each other")
-    if integrity:
-        from mobius_cli.commands.verify.integrity import check_integrity
-
-        if file or gguf or reference or weights_only:
-            raise typer.BadParameter("--integrity needs nothing but the folder")
-        if not check_integrity(folder, Output(as_json, quiet=quiet, verbose=verbose)):
-            raise typer.Exit(1)
-        return
-    if weights_only and reference is not None:
-        raise typer.BadParameter("--weights-only needs the GGUF file, not --reference")
     request = Request(
         folder=folder, gguf=of_verify.the_file(file, gguf), reference=reference, write_reference=write_reference,
         exact=exact, prompts=prompt, prompt_file=prompt_file, tokens=tokens, text=text, text_tokens=text_tokens,
         llama_server=llama_server, ep=ep, threads=threads, weights_only=weights_only,
+        integrity=integrity,
     )  # fmt: skip
     if not verify_folder(request, Output(as_json, quiet=quiet, verbose=verbose)):
         raise typer.Exit(1)

@@ -24,7 +24,7 @@ LEVELS = (
     "graph.states", "graph.routers", "weights.rounding",
     "weights.records", "folder.manifest", "graph.graph", "folder.writer", "graph", "tokenizer", "operators", "weights",
     "sources.source", "sources", "weights.weights", "blocks", "archs", "sources.checkpoint", "sources.open",
-    "plan", "folder", "pipeline", "proof",
+    "plan", "folder", "pipeline", "to_gguf", "proof",
 )  # fmt: skip
 
 # Folders whose README says what is there and how to add to it, with the table that the code prints.

@@ -27,6 +27,19 @@ Layout = Annotated[
     ),
 ]
 
+ToGguf = Annotated[
+    Path | None,
+    typer.Option("--to-gguf", help="Of a Hugging Face folder, write a GGUF file instead.", show_default=False),
+]
+ToGgufType = Annotated[
+    str | None,
+    typer.Option(
+        "--to-gguf-type",
+        help="What quantized tensors become that no type of GGUF holds: q8_0, q4_1, f16, bf16 or f32.",
+        show_default=False,
+    ),
+]
+
 # `mobius build`: what `convert` takes without a name
 BuildGguf = Annotated[Path, typer.Option("--gguf", help="A GGUF file; any part of a split one.", show_default=False)]
 BuildFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder to write.", show_default=False)]

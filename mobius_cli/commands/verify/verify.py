@@ -14,6 +14,7 @@ from converters.folder.manifest import Manifest, read_manifest
 from converters.sources.gguf.file import GgufFile
 from mobius_cli.commands.verify.experts import explain_choices
 from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
+from mobius_cli.commands.verify.integrity import check_integrity
 from mobius_cli.commands.verify.passes import judge_prompts
 from mobius_cli.commands.verify.probe_texts import probe_texts
 from mobius_cli.commands.verify.prompts import load_prompts
@@ -53,6 +54,7 @@ class Request:
     ep: str | None = None
     threads: int = 0
     weights_only: bool = False
+    integrity: bool = False
 
     @property
     def asks_prompts(self) -> bool:
@@ -67,8 +69,10 @@ def verify_folder(request: Request, output: Output) -> bool:
         InputError: the folder, the GGUF file or the reference cannot be read.
         MobiusError: they do not belong together, or llama.cpp cannot run the file.
     """
-    manifest, findings = read_manifest(request.folder), None
     _check(request)
+    if request.integrity:
+        return check_integrity(request.folder, output)
+    manifest, findings = read_manifest(request.folder), None
     if request.reference is not None:
         reference, codec = _saved_reference(request, manifest), TextCodec(request.folder)
     else:
@@ -100,6 +104,11 @@ def verify_folder(request: Request, output: Output) -> bool:
 
 def _check(request: Request) -> None:
     """Refuse, before llama.cpp works for it, what cannot succeed at the end."""
+    others = request.gguf or request.reference
+    if request.integrity and (others or request.weights_only):
+        raise InputError("--integrity needs nothing but the folder", "leave out the file and the other options")
+    if request.weights_only and request.reference:
+        raise InputError("--weights-only needs the file itself, not --reference", "give the file after the folder")
     if request.ep is not None:
         wanted_target(request.ep)
     path = request.write_reference

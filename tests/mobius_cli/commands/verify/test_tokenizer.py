@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mobius_cli.commands.verify.probe_texts import MOST_SPECIAL, TEXTS, probe_texts
+from converters.tokenizer.trial_texts import TEXTS
+from mobius_cli.commands.verify.probe_texts import MOST_SPECIAL, probe_texts
 from mobius_cli.judging.probes import first_difference
 from mobius_cli.runtime.text import TextCodec
 from tests.converters.tokenizer.support.vocab_files import CONTROL, byte_level, write_gguf
