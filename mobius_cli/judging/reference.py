@@ -50,7 +50,8 @@ class PromptReference:
 class Reference:
     """All that the ONNX half of a verification needs to know about the llama.cpp half: prompts, a text, or both.
 
-    `model` is the GGUF file that was run, or the first part of it.
+    `model` is the file that was run, or the first part of it. `as_gguf`: it is a checkpoint's, whose weights llama.cpp
+    had as a GGUF file; the tokenizer is the checkpoint's own, and llama.cpp was not asked.
     """
 
     model: SourceFile
@@ -59,10 +60,13 @@ class Reference:
     prompts: list[PromptReference]
     text: TextReference | None = None
     probes: list[Probe] = field(default_factory=list)  # of the tokenizer
+    as_gguf: bool = False
 
     @property
     def tokenized(self) -> list[Probe]:
         """All texts with llama.cpp's ids."""
+        if self.as_gguf:
+            return []
         return [*self.probes, *(Probe(prompt.text, prompt.prompt_ids) for prompt in self.prompts)]
 
     def require_model(self, converted: SourceFile, path: Path) -> None:
@@ -77,6 +81,7 @@ class Reference:
             "build": self.build,
             "settings": vars(self.settings),
             "probes": probes_json(self.probes),
+            "as_gguf": self.as_gguf,
             "prompts": [_prompt_json(prompt) for prompt in self.prompts],
         }
         if self.text is not None:
@@ -146,6 +151,7 @@ def _parse(data: dict[str, Any]) -> Reference:
         prompts=[_parse_prompt(entry, i) for i, entry in enumerate(typed(data["prompts"], list))],
         text=parse_text(typed(data["text"], dict)) if "text" in data else None,
         probes=parse_probes(typed(data.get("probes", []), list)),
+        as_gguf=typed(data.get("as_gguf", False), bool),
     )
     if not reference.prompts and reference.text is None:
         raise ValueError("it has no prompt and no text")

