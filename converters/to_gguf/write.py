@@ -12,7 +12,7 @@ import numpy as np
 from converters.folder.writer import check_space
 from converters.sources.checkpoint.folder import CheckpointFolder
 from converters.to_gguf.tensors import OutTensor, pieces, plan_tensors
-from converters.tokenizer.gguf_vocabulary import tokenizer_metadata
+from converters.tokenizer.gguf_vocabulary import stand_in_vocabulary, tokenizer_metadata
 from repack.bits import U8
 from repack.errors import InputError, MobiusError
 
@@ -32,7 +32,13 @@ class Written:
 
 
 def write_gguf(
-    source: CheckpointFolder, path: Path, wanted: str | None, on_tensor: OnTensor, *, force: bool = False
+    source: CheckpointFolder,
+    path: Path,
+    wanted: str | None,
+    on_tensor: OnTensor,
+    *,
+    force: bool = False,
+    for_ids: bool = False,
 ) -> Written:
     """Write the file.
 
@@ -42,6 +48,7 @@ def write_gguf(
         wanted: what quantized tensors become that have no exact type; None: they are refused.
         on_tensor: told of each piece that was written.
         force: an existing file may be replaced.
+        for_ids: who reads it gives ids only: the vocabulary may be any.
 
     Raises:
         InputError: the file exists, or there is no such folder.
@@ -49,7 +56,9 @@ def write_gguf(
     """
     _check_place(path, force, source)
     tensors, plan = plan_tensors(source, wanted)
-    vocabulary, warnings = tokenizer_metadata(source.tokenizer(), plan.spec.vocab)
+    vocabulary, warnings = stand_in_vocabulary(plan.spec.vocab), list[str]()
+    if not for_ids:
+        vocabulary, warnings = tokenizer_metadata(source.tokenizer(), plan.spec.vocab)
     check_space(path, sum(tensor.nbytes for tensor in tensors))
     part = path.with_name(f".{path.name}.partial-{os.getpid()}")
     try:

@@ -7,7 +7,7 @@ from typing import Any
 from converters.tokenizer.export import NO_TOKENIZER, TokenizerFiles
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS, PreTokenizer
 from converters.tokenizer.trial_texts import TEXTS
-from converters.tokenizer.vocabulary import KEY, TokenType
+from converters.tokenizer.vocabulary import BYTE_CHARACTERS, KEY, TokenType
 
 _NFC = {"type": "NFC"}
 
@@ -38,6 +38,14 @@ def tokenizer_metadata(tokens: TokenizerFiles, rows: int) -> tuple[dict[str, Any
     if tokens.chat_template is not None:
         found["tokenizer.chat_template"] = tokens.chat_template
     return found, warnings
+
+
+def stand_in_vocabulary(rows: int) -> dict[str, Any]:
+    """Keys of a vocabulary for programs that need one to start and are then given ids: bytes, and tokens without text."""
+    texts = [*BYTE_CHARACTERS, *(f"[PAD{i}]" for i in range(len(BYTE_CHARACTERS), rows))][:rows]
+    types = [int(TokenType.NORMAL if i < len(BYTE_CHARACTERS) else TokenType.UNUSED) for i in range(rows)]
+    return {KEY + "model": "gpt2", KEY + "pre": "gpt-2", KEY + "tokens": texts, KEY + "token_type": types,
+            KEY + "merges": [" ".join(BYTE_CHARACTERS[:2])]}  # fmt: skip
 
 
 def _vocabulary(content: Mapping[str, Any], rows: int) -> dict[str, Any]:

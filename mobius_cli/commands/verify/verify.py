@@ -84,7 +84,8 @@ def verify_folder(request: Request, output: Output) -> bool:
             return conclude(request.folder, findings, output)
         with ExitStack() as stack:
             try:
-                gguf = stack.enter_context(original_for_llama(_the_file(request), request.llama_server, output))
+                original, server = _the_file(request), request.llama_server
+                gguf = stack.enter_context(original_for_llama(original, manifest, server, output))
             except InputError:
                 raise
             except MobiusError as error:

