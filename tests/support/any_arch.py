@@ -113,13 +113,13 @@ def llama_logits(path: Path, ids: list[int], context: int) -> F32:
         return model.logits(ids)
 
 
-def check_arch(path: Path, case: Case, targets: Sequence[str]) -> dict[str, float]:
+def check_arch(path: Path, case: Case, targets: Sequence[str], floats: Path | None = None) -> dict[str, float]:
     """Compare the case's model on each target with one run of llama.cpp, at every position; the largest differences.
 
-    The prompt at once, and again with its last STEPS tokens one by one.
+    The prompt at once, and again with its last STEPS tokens one by one. floats: the copy that llama.cpp reads instead.
     """
     ids = prompt(case.length, case.metadata[f"{case.arch}.vocab_size"])
-    wanted = llama_logits(path, ids, case.context or CONTEXT)
+    wanted = llama_logits(floats or path, ids, case.context or CONTEXT)
     assert wanted.std() > 0.1
     found = {}
     for ep in targets:

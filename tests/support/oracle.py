@@ -39,10 +39,13 @@ def require_llama() -> None:
 class LlamaModel:
     """One loaded file. Every call starts from an empty cache, so calls do not depend on one another.
 
-    exact: float32 cache, no flash attention, no repacked weights; otherwise llama.cpp's own defaults.
+    exact: float32 cache, no flash attention, no repacked weights; otherwise llama.cpp's own defaults. watch: address of
+    a callback of the scheduler.
     """
 
-    def __init__(self, path: Path, n_ctx: int = 128, threads: int = 1, exact: bool = True) -> None:
+    def __init__(
+        self, path: Path, n_ctx: int = 128, threads: int = 1, exact: bool = True, watch: ctypes.c_void_p | None = None
+    ) -> None:
         require_llama()
         self._lib = library()
         self._api = self._lib.api
@@ -57,6 +60,7 @@ class LlamaModel:
         params = self._api.llama_context_default_params()
         params.n_ctx = params.n_batch = params.n_ubatch = n_ctx
         params.n_threads = params.n_threads_batch = threads
+        params.callback = watch
         if exact:
             params.type_k = params.type_v = TYPE_F32
             params.flash_attention = 0
