@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Difference:
-    """`part` is "weights", "graph" or "files"; `where` a tensor, node or file; `what` a sentence but its subject."""
+    """`part` is "weights", "graph", "files" or "logits"; `where` a tensor, node, file, prompt; `what` comes behind."""
 
     part: str
     where: str

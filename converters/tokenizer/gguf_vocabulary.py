@@ -41,7 +41,7 @@ def tokenizer_metadata(tokens: TokenizerFiles, rows: int) -> tuple[dict[str, Any
 
 
 def stand_in_vocabulary(rows: int) -> dict[str, Any]:
-    """Keys of a vocabulary for programs that need one to start and are then given ids: bytes, and tokens without text."""
+    """Keys of a vocabulary for programs that need one to start and are then given ids: bytes, and tokens of no text."""
     texts = [*BYTE_CHARACTERS, *(f"[PAD{i}]" for i in range(len(BYTE_CHARACTERS), rows))][:rows]
     types = [int(TokenType.NORMAL if i < len(BYTE_CHARACTERS) else TokenType.UNUSED) for i in range(rows)]
     return {KEY + "model": "gpt2", KEY + "pre": "gpt-2", KEY + "tokens": texts, KEY + "token_type": types,

@@ -33,7 +33,7 @@ def original_for_llama(original: Path, manifest: Manifest, server: str | None, o
         yield original
         return
     if TOKENIZER not in manifest.files:
-        raise MobiusError("the model has no tokenizer, and prompts are texts", "compare by ids")
+        raise MobiusError("the model has no tokenizer, and prompts are texts")
     if server is not None and server.startswith(("http://", "https://")):
         raise MobiusError("a running llama-server has another file", "give the path of llama-server")
     find_llama_server(server)  # before a file is written for it

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from converters.folder.manifest import Manifest, read_manifest
+from converters.proof.difference import Findings
 from converters.sources.gguf.file import GgufFile
+from converters.tokenizer.stored import TOKENIZER
 from mobius_cli.commands.verify.as_gguf import original_for_llama
+from mobius_cli.commands.verify.by_transformers import ask_transformers, by_transformers_line, judge_by_transformers
 from mobius_cli.commands.verify.experts import explain_choices
 from mobius_cli.commands.verify.float16 import FLOATS, judged_floats, score_floats, wants_floats, with_float32
 from mobius_cli.commands.verify.integrity import check_integrity
@@ -80,6 +83,8 @@ def verify_folder(request: Request, output: Output) -> bool:
         findings = prove_folder(
             request.folder, _the_file(request), manifest, output, weights_only=request.weights_only
         )  # fmt: skip
+        if not (findings.differences or request.weights_only) and _the_file(request).is_dir():
+            _ask_transformers(request, manifest, findings, output)
         if findings.differences or request.weights_only:
             return conclude(request.folder, findings, output)
         with ExitStack() as stack:
@@ -89,7 +94,7 @@ def verify_folder(request: Request, output: Output) -> bool:
             except InputError:
                 raise
             except MobiusError as error:
-                findings.notes.append(f"no logits were compared: {error.message}")
+                findings.notes.append(f"llama.cpp was not asked: {error.message}")
                 output.words(findings.notes[-1])
                 return conclude(request.folder, findings, output)
             codec = TextCodec(request.folder)
@@ -141,6 +146,28 @@ def _saved_reference(request: Request, manifest: Manifest) -> Reference:
         kind = "an exact" if reference.settings.exact else "a quantized"
         raise InputError(f"{request.reference} is {kind} run of llama.cpp", "pass or leave out --exact accordingly")
     return reference
+
+
+def _ask_transformers(request: Request, manifest: Manifest, findings: Findings, output: Output) -> None:
+    """Compare a checkpoint's folder with transformers, and note what came of it, or why it could not be asked."""
+    try:
+        if TOKENIZER not in manifest.files:
+            raise MobiusError("the model has no tokenizer, and prompts are texts")
+        codec, texts = TextCodec(request.folder), load_prompts(request.prompts, request.prompt_file)
+        prompts = [(text, codec.encode(text)) for text in texts]
+        _check_lengths([len(ids) + request.tokens for _, ids in prompts], manifest.target.context_length)
+        version, answers = ask_transformers(_the_file(request), manifest, prompts, request.tokens, output)
+    except InputError:
+        raise
+    except MobiusError as error:
+        findings.notes.append(f"transformers was not asked: {error.message}")
+    else:
+        verdicts = judge_by_transformers(request.folder, manifest, answers, request.ep, request.threads, output)
+        for (text, _), verdict in zip(prompts, verdicts, strict=True):
+            if verdict.kind == "diverged":
+                findings.add("logits", repr(text[:31]), verdict.reason.replace("llama.cpp", "transformers"))
+        findings.notes.append(by_transformers_line(version, verdicts))
+    output.words(findings.notes[-1])
 
 
 def _ask_llama(request: Request, gguf: Path, manifest: Manifest, codec: TextCodec, output: Output) -> Reference:

@@ -171,4 +171,4 @@ def test_verify_through_it(checkpoint: Path, tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(as_gguf, "find_llama_server", none)
     missing = mobius("verify", folder, checkpoint, *asked)
-    assert missing.exit_code == 0 and "no logits were compared: llama-server was not found" in missing.stdout
+    assert missing.exit_code == 0 and "llama.cpp was not asked: llama-server was not found" in missing.stdout
