@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from converters.archs.checkpoint.model_types import metadata_of
 from converters.folder.source_file import OnBytes, SourceFile, ignored
+from converters.sources.checkpoint.entries import Found, QuantizedEntry
 from converters.sources.checkpoint.files import CONFIG, read_json, read_tensors, tensor_files
-from converters.sources.checkpoint.modules import PackedEntry, gather_modules
 from converters.sources.checkpoint.names import gguf_names
+from converters.sources.checkpoint.quantization import gather_modules
 from converters.sources.checkpoint.safetensors import Entry
 from converters.sources.checkpoint.sampling import sampling_metadata
 from converters.sources.source import Order
@@ -35,7 +36,7 @@ class CheckpointTensor:
     shape: tuple[int, ...]
     type_name: str
     nbytes: int
-    held: Entry | PackedEntry
+    held: Entry | QuantizedEntry
 
 
 class CheckpointFolder:
@@ -54,7 +55,7 @@ class CheckpointFolder:
     half_split = True
     kind = "checkpoint"
 
-    def __init__(self, path: Path, files: list[Path], metadata: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, files: list[Path], metadata: Mapping[str, Any], found: Found) -> None:
         self.path, self.files, self.metadata = path, files, metadata
         self.size = sum(file.stat().st_size for file in files)
         architecture = str(metadata["general.architecture"])
@@ -79,12 +80,11 @@ class CheckpointFolder:
     def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
         """A quantized tensor; None for floats."""
         held = self.tensors[name].held
-        assert expert is None
-        return held.matrix(order) if isinstance(held, PackedEntry) else None
+        return None if isinstance(held, Entry) else held.matrix(order, expert)
 
     def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
         """The weights of a tensor in float32."""
-        tensor, packed = self.tensors[name], self.matrix(name, order)
+        tensor, packed = self.tensors[name], self.matrix(name, order, expert)
         if packed is not None:
             return packed.dequantize()
         values = read_floats(self.raw(name), tensor.type_name)
@@ -119,8 +119,8 @@ class CheckpointFolder:
         """Nothing to do: the last array to go releases the file."""
 
 
-def _tensor(name: str, held: Entry | PackedEntry) -> CheckpointTensor:
-    if isinstance(held, PackedEntry):
+def _tensor(name: str, held: Entry | QuantizedEntry) -> CheckpointTensor:
+    if not isinstance(held, Entry):
         return CheckpointTensor(name, held.shape, held.type_name, held.nbytes, held)
     if held.dtype not in FLOAT_TYPES or not held.shape:
         raise MobiusError(f"{name} is stored as {held.dtype}, without a method of quantization that says what that is",

@@ -1,68 +1,36 @@
-"""What a config.json says of the form of its weights: plain floats, one method that can be read, or a refusal."""
+"""What a config.json says of the form of its weights: plain floats, one method of the table, or a refusal by name."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from converters.sources.checkpoint.entries import Found, Method, Tensors, contradiction
+from converters.sources.checkpoint.methods.compressed_tensors import COMPRESSED_TENSORS
+from converters.sources.checkpoint.safetensors import Entry
 from repack.errors import MobiusError
-from repack.packed.compressed_tensors import BITS
 
-METHOD, FORMAT = "compressed-tensors", "pack-quantized"
-_HINT = f"supported: {METHOD} {FORMAT}, symmetric, 4 and 8 bits, and plain weights; or convert a GGUF of the model"
-# At run time these rotate, round or scale something beside the weights.
-_EMPTY = ("kv_cache_scheme", "transform_config", "sparsity_config")
+METHODS: tuple[Method, ...] = (COMPRESSED_TENSORS,)
 
 
-@dataclass(frozen=True)
-class Packing:
-    """How the quantized matrices are stored; `group` in columns, None for one group in each row."""
-
-    bits: int
-    group: int | None
-
-
-def packing_of(config: Mapping[str, Any]) -> Packing | None:
-    """The one packing of a model; None where its weights are plain.
+def gather_modules(tensors: Tensors, config: Mapping[str, Any]) -> Found:
+    """Plain tensors as they are, quantized ones as `NAME.weight`.
 
     Raises:
-        MobiusError: another method, or a variant that is not supported.
+        MobiusError: a method that cannot be read, or tensors that are not as the configuration says.
     """
     given = config.get("quantization_config") or config.get("compression_config") or config.get("quantization")
     if not given:
-        return None
-    method = given.get("quant_method") or ("MLX" if "mode" in given or "quantization" in config else None)
-    if method != METHOD:
-        raise MobiusError(f"weights quantized by {method or 'a method without a name'} cannot be read yet", _HINT)
-    if given.get("format") != FORMAT:
-        raise _refused("format", given.get("format"))
-    for key in _EMPTY:
-        if given.get(key):
-            raise _refused(key, given[key])
-    groups = list((given.get("config_groups") or {}).values())
-    if len(groups) != 1:
-        raise _refused("config_groups", f"{len(groups)} groups")
-    return _one_group(groups[0])
-
-
-def _one_group(group: Mapping[str, Any]) -> Packing:
-    weights = group.get("weights") or {}
-    wanted: dict[str, tuple[Any, ...]] = {
-        "type": ("int",), "num_bits": BITS, "symmetric": (True,), "strategy": ("group", "channel"),
-        "actorder": (None, False, "weight", "static"), "dynamic": (None, False),
-    }  # fmt: skip
-    for key, values in wanted.items():
-        if weights.get(key) not in values:
-            raise _refused(f"weights.{key}", weights.get(key))
-    for key in ("input_activations", "output_activations"):
-        if group.get(key):
-            raise _refused(key, "set: activations are rounded too")
-    size = weights.get("group_size")
-    if weights["strategy"] == "channel":
-        return Packing(weights["num_bits"], None)
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise _refused("weights.group_size", size)
-    return Packing(weights["num_bits"], size)
-
-
-def _refused(key: str, value: Any) -> MobiusError:
-    return MobiusError(f"{METHOD}: {key} is {value!r:.60}, which cannot be read yet", _HINT)
+        endings = tuple(ending for method in METHODS for ending in method.endings)
+        if packed := [name for name in tensors if name.endswith(endings)]:
+            raise contradiction(f"config.json names no method of quantization, but {len(packed)} tensors are packed")
+        return dict(tensors)
+    for method in METHODS:
+        if method.claims(given, tensors):
+            found = method.gather(given, tensors)
+            if all(isinstance(entry, Entry) for entry in found.values()):
+                raise contradiction(f"config.json names {method.name}, but 0 tensors are packed")
+            return found
+    named = given.get("quant_method") or ("MLX" if "mode" in given or "quantization" in config else None)
+    raise MobiusError(
+        f"weights quantized by {named or 'a method without a name'} cannot be read yet",
+        f"supported: {', '.join(method.name for method in METHODS)}, plain weights; or convert a GGUF of the model",
+    )
