@@ -12,7 +12,8 @@ import numpy as np
 from converters.folder.writer import check_space
 from converters.sources.checkpoint.folder import CheckpointFolder
 from converters.to_gguf.tensors import OutTensor, pieces, plan_tensors
-from converters.tokenizer.gguf_vocabulary import stand_in_vocabulary, tokenizer_metadata
+from converters.tokenizer.gguf_tokens import stand_in_vocabulary
+from converters.tokenizer.gguf_vocabulary import tokenizer_metadata
 from repack.bits import U8
 from repack.errors import InputError, MobiusError
 

@@ -1,19 +1,19 @@
-"""A tokenizer.json as the vocabulary of a GGUF file: byte-level BPE whose way to cut text llama.cpp has a name for."""
+"""A tokenizer.json as the vocabulary of a GGUF file: byte-level BPE that cuts texts in a way for which llama.cpp has a
+name, and SentencePiece-style BPE.
+"""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from converters.tokenizer.export import NO_TOKENIZER, TokenizerFiles
+from converters.tokenizer.gguf_sentencepiece import sentencepiece_vocabulary
+from converters.tokenizer.gguf_tokens import NotToldError, listed_tokens, merge_pairs
 from converters.tokenizer.pretokenizers import PRE_TOKENIZERS, PreTokenizer
 from converters.tokenizer.trial_texts import TEXTS
-from converters.tokenizer.vocabulary import BYTE_CHARACTERS, KEY, TokenType
+from converters.tokenizer.vocabulary import KEY
 
 _NFC = {"type": "NFC"}
-
-
-class _NotToldError(Exception):
-    """Why the tokenizer has no place in a GGUF file."""
 
 
 def tokenizer_metadata(tokens: TokenizerFiles, rows: int) -> tuple[dict[str, Any], list[str]]:
@@ -23,11 +23,14 @@ def tokenizer_metadata(tokens: TokenizerFiles, rows: int) -> tuple[dict[str, Any
     """
     try:
         if tokens.tokenizer_json is None:
-            raise _NotToldError("the checkpoint has none")
+            raise NotToldError("the checkpoint has none")
         content = json.loads(tokens.tokenizer_json)
         warnings: list[str] = []
-        found = {KEY + "model": "gpt2", KEY + "pre": _pre_tokenizer(content, warnings), **_vocabulary(content, rows)}
-    except _NotToldError as reason:
+        if content["model"].get("type") == "BPE" and content["model"].get("byte_fallback"):
+            found = sentencepiece_vocabulary(content, rows)
+        else:
+            found = _byte_level(content, rows, warnings)
+    except NotToldError as reason:
         return {KEY + "model": NO_TOKENIZER[1]}, [
             f"the file gets no tokenizer ({reason}): llama-server is of no use with it, programs that take ids are"
         ]
@@ -40,29 +43,10 @@ def tokenizer_metadata(tokens: TokenizerFiles, rows: int) -> tuple[dict[str, Any
     return found, warnings
 
 
-def stand_in_vocabulary(rows: int) -> dict[str, Any]:
-    """Keys of a vocabulary for programs that need one to start and are then given ids: bytes, and tokens of no text."""
-    texts = [*BYTE_CHARACTERS, *(f"[PAD{i}]" for i in range(len(BYTE_CHARACTERS), rows))][:rows]
-    types = [int(TokenType.NORMAL if i < len(BYTE_CHARACTERS) else TokenType.UNUSED) for i in range(rows)]
-    return {KEY + "model": "gpt2", KEY + "pre": "gpt-2", KEY + "tokens": texts, KEY + "token_type": types,
-            KEY + "merges": [" ".join(BYTE_CHARACTERS[:2])]}  # fmt: skip
-
-
-def _vocabulary(content: Mapping[str, Any], rows: int) -> dict[str, Any]:
-    """Tokens, their types, and merges."""
-    model = content["model"]
-    texts, types = [f"[PAD{i}]" for i in range(rows)], [int(TokenType.UNUSED)] * rows
-    added = [(one["content"], one["id"], one.get("special", False)) for one in content.get("added_tokens") or ()]
-    if max([*model["vocab"].values(), *(number for _, number, _ in added)]) >= rows:
-        raise _NotToldError("it has more tokens than the embedding has rows")
-    for text, number in model["vocab"].items():
-        texts[number], types[number] = text, int(TokenType.NORMAL)
-    for text, number, special in added:
-        texts[number], types[number] = text, int(TokenType.CONTROL if special else TokenType.USER_DEFINED)
-    merges = [one if isinstance(one, str) else " ".join(one) for one in model["merges"]]
-    if not merges:
-        raise _NotToldError("it has no merges, without which llama.cpp loads none")
-    return {KEY + "tokens": texts, KEY + "token_type": types, KEY + "merges": merges}
+def _byte_level(content: Mapping[str, Any], rows: int, warnings: list[str]) -> dict[str, Any]:
+    pre = _pre_tokenizer(content, warnings)
+    merges = [" ".join(pair) for pair in merge_pairs(content)]
+    return {KEY + "model": "gpt2", KEY + "pre": pre, **listed_tokens(content, rows), KEY + "merges": merges}
 
 
 def _pre_tokenizer(content: Mapping[str, Any], warnings: list[str]) -> str:
@@ -70,20 +54,20 @@ def _pre_tokenizer(content: Mapping[str, Any], warnings: list[str]) -> str:
     from tokenizers import Tokenizer
 
     model, normalizer = content["model"], content.get("normalizer")
-    if model.get("type") != "BPE" or model.get("byte_fallback") or "ByteLevel" not in json.dumps(content["decoder"]):
-        raise _NotToldError("it is no byte-level BPE")
+    if model.get("type") != "BPE" or "ByteLevel" not in json.dumps(content.get("decoder")):
+        raise NotToldError("it is no BPE on bytes, nor one that falls back to them")
     if normalizer == _NFC:
         warnings.append("llama.cpp does not compose characters (NFC), as the checkpoint's tokenizer does")
     elif normalizer is not None:
-        raise _NotToldError("it normalizes texts")
+        raise NotToldError("it normalizes texts")
     ours = Tokenizer.from_str(json.dumps(content)).pre_tokenizer
     if ours is None:
-        raise _NotToldError("it does not cut texts")
+        raise NotToldError("it does not cut texts")
     cut = [ours.pre_tokenize_str(text) for text in TEXTS]
     for entry in PRE_TOKENIZERS:
         if entry.whole_words == bool(model.get("ignore_merges")) and _cuts(entry) == cut:
             return entry.names[0]
-    raise _NotToldError("it cuts texts as nothing in llama.cpp does")
+    raise NotToldError("it cuts texts as nothing in llama.cpp does")
 
 
 def _cuts(entry: PreTokenizer) -> list[Any]:

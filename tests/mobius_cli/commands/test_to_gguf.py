@@ -76,7 +76,7 @@ def test_what_cannot_be_told() -> None:
         found, (warning,) = metadata(made)
         assert found == {"tokenizer.ggml.model": "no_vocab"} and reason in warning
         assert "llama-server is of no use with it" in warning
-    assert "no byte-level BPE" in tokenizer_metadata(TokenizerFiles(other.to_str().encode(), {}), 320)[1][0]
+    assert "it is no BPE on bytes" in tokenizer_metadata(TokenizerFiles(other.to_str().encode(), {}), 320)[1][0]
     assert "more tokens than the embedding has rows" in metadata(tokenizer(), 200)[1][0]
     composed = tokenizer()
     composed.normalizer = normalizers.NFC()
