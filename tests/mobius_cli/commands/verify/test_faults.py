@@ -196,6 +196,7 @@ DENSE: dict[str, tuple[Plant, str]] = {
     "key/value heads": (lambda f: attribute(f, GROUP[1], "kv_num_heads", 1), "kv_num_heads is"),
     "activations of 8 bits": (lambda f: attribute(f, "lm_head/MatMulNBits", "accuracy_level", 0), "accuracy_level is"),
     "a type": (data_type, "blk.0.ffn_down.weight"),
+    "a shape": (lambda f: f.tensor("zero_point_8").dims.pop(), "zero_point_8: the initializer is [1] of type 2"),
     "a constant": (lambda f: f.array("embedding_scale_16_float32").fill(15), "embedding_scale_16_float32: the"),
     "inputs in another order": (swapped_input, "model/mask/Sub: input 0"),
     "external data elsewhere": (lambda f: external(f, "offset", lambda o: str(int(o) + 32)), "blk.1.ffn_down.weight"),
