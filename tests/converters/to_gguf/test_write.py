@@ -59,6 +59,19 @@ def test_every_weight(tmp_path: Path, kind: str, bits: int, group: int | None, t
     assert all(np.array_equal(found[name], wanted[name]) for name in found)
 
 
+def test_biases_move_with_their_rows(tmp_path: Path) -> None:
+    weights, rng = tiny.weights_of("llama"), np.random.default_rng(6)
+    for name in [name for name in weights if ".self_attn." in name]:
+        weights[name.replace("weight", "bias")] = tiny.bf16(rng.normal(0, 0.3, len(weights[name])))
+    tensors = {name: tiny.stored(values, "BF16") for name, values in weights.items()}
+    config = tiny.config_of("llama", attention_bias=True)
+    written(tiny.write_checkpoint(tmp_path / "model", config, tensors), tmp_path / "ours.gguf")
+    found = weights_in(tmp_path / "ours.gguf")
+    wanted = weights_in(tiny.write_gguf(tmp_path / "theirs.gguf", "llama", weights))
+    assert found.keys() == wanted.keys() and "blk.1.attn_q.bias" in found
+    assert all(np.array_equal(found[name], wanted[name]) for name in found)
+
+
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
 def test_llama_cpp_runs_it(tmp_path: Path, kind: str) -> None:
     require_llama()

@@ -316,6 +316,16 @@ def test_other_targets(folders: Path, tmp_path: Path, model: str, options: tuple
         data.write_bytes(raw)
 
 
+def test_scales_that_are_bytes(folders: Path, tmp_path: Path) -> None:
+    """Experts of FP4 on GPUs keep scales that float16 would lose."""
+    small = {"_exps.weight": lambda rng, shape: 1e-9 * rng.standard_normal(shape)}
+    case = Case("gpt-oss", keys={**gpt_oss.KEYS, **EXPERTS}, values={**gpt_oss.VALUES, **small})
+    write_arch(tmp_path / "m.gguf", case, {"exps": "MXFP4", "": "Q8_0"})
+    assert mobius("convert", tmp_path / "m.gguf", "-o", tmp_path / "m", "--ep", "cuda").exit_code == 0
+    done = mobius("verify", tmp_path / "m", tmp_path / "m.gguf", "--weights-only")
+    assert done.exit_code == 0, done.stdout
+
+
 def test_nothing_is_written(folders: Path) -> None:
     before = contents(folders / "dense")
     mobius("verify", folders / "dense", folders / "dense.gguf", "--weights-only")
