@@ -23,7 +23,7 @@ class Layout:
     """Shapes of a quantized matrix [rows, columns]: weight = scale * (code - 2**(bits-1)) + offset.
 
     `float16_scale`: float16 holds every scale as it is. `together`: how many columns the file stores as one, a multiple
-    of a block.
+    of a block. `zero_points`: each block has an integer of its own in place of 2**(bits-1).
     """
 
     bits: int
@@ -33,6 +33,7 @@ class Layout:
     has_offset: bool
     float16_scale: bool = False
     together: int = 0
+    zero_points: bool = False
 
     @property
     def block_shape(self) -> BlockShape:
@@ -95,15 +96,24 @@ class BlockMatrix(ABC):
         return None
 
     def dequantize(self) -> npt.NDArray[np.float32]:
-        """Float32 [rows, columns]: the formula in float64, rounded once; equals `gguf.dequantize` bit for bit."""
+        """Float32 [rows, columns], in the model's order: the formula in float64, rounded once.
+
+        Of a GGUF file it equals `gguf.dequantize` bit for bit.
+        """
         codes = self.codes()
         values = pair_unpack(codes) if self.layout.bits == 4 else codes
-        weights = values.astype(np.float64)
-        weights -= 2 ** (self.layout.bits - 1)
+        weights, zeros = values.astype(np.float64), self.zero_points()
+        weights -= 2 ** (self.layout.bits - 1) if zeros is None else zeros[..., None]
         weights *= self.scale()[..., None]
         if self.layout.has_offset:
             weights += self.offset()[..., None]
-        return weights.astype(np.float32).reshape(self.layout.rows, self.layout.columns)
+        found = weights.astype(np.float32).reshape(self.layout.rows, self.layout.columns)
+        order = self.column_order()
+        if order is None:
+            return found
+        whole = np.empty_like(found)
+        whole[:, np.argsort(np.argsort(order))] = found  # of a cut, among its own columns
+        return whole
 
 
 @dataclass(frozen=True)

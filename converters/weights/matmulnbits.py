@@ -12,12 +12,20 @@ from converters.weights.mixture import FORM, read_mixture
 from converters.weights.nbits_emit import emit_fast, emit_small
 from converters.weights.nbits_experts import emit_beside, emit_small_beside, emit_small_stack
 from converters.weights.nbits_matrix import NBitsMatrix
+from converters.weights.ordered import stored_order
 from converters.weights.records import TensorRecord
+from repack.bits import U8, pair_unpack
 from repack.block_quantized import BlockMatrix, Layout
 from repack.registry import QUANT_TYPES
 
 # What the initializers of a matrix are called behind its stem, in either storage.
-PARTS = {"codes", "scale", "offset", *(plane for quant in QUANT_TYPES.values() for plane in quant.planes)}
+PARTS = {
+    "codes",
+    "scale",
+    "offset",
+    "zero_points",
+    *(plane for quant in QUANT_TYPES.values() for plane in quant.planes),
+}
 
 
 class MatMulNBits:
@@ -71,13 +79,20 @@ class MatMulNBits:
         if layout.has_offset:
             stored = array(f"{record.stored_as}.offset")
             offset = stored if expert is None else stored[expert].T
-        return FolderRows(layout, record.first_row, array(f"{stem}.codes"), array(f"{stem}.scale"), offset)
+        zeros = _zeros(array(f"{stem}.zero_points"), layout) if layout.zero_points else None
+        codes, scale, order = array(f"{stem}.codes"), array(f"{stem}.scale"), stored_order(record, array)
+        return FolderRows(layout, record.first_row, codes, scale, offset, all_zeros=zeros, order=order)
 
 
 def _form(layout: Layout) -> str:
     """For the records."""
-    correction = " + offset" if layout.has_offset else ""
+    correction = " + offset" if layout.has_offset else " + zero points" if layout.zero_points else ""
     return f"{layout.bits} bit, block {layout.block_size}{correction}"
+
+
+def _zeros(stored: U8, layout: Layout) -> U8:
+    """One to a byte: uint8 [all rows, blocks]."""
+    return stored if layout.bits == 8 else pair_unpack(stored)[:, : layout.block_shape.blocks]
 
 
 def _stored_bytes(c: GraphContext, stem: str) -> int:

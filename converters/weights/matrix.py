@@ -12,7 +12,6 @@ from converters.graph.graph import Value
 from converters.weights.records import TensorRecord
 from repack.bits import U8
 from repack.block_quantized import F64, BlockMatrix, Layout
-from repack.errors import MobiusError
 
 
 class Matrix(Protocol):
@@ -52,15 +51,8 @@ class StoredRows:
     read: Callable[[], BlockMatrix]
 
     def matrix(self) -> BlockMatrix:
-        """The tensor's blocks.
-
-        Raises:
-            MobiusError: they are of a kind that the graph has no place for.
-        """
-        found = self.read()
-        if found.zero_points() is not None or found.column_order() is not None:
-            raise MobiusError(f"{self.record.name} has zero points or columns of its own order", "not supported yet")
-        return found
+        """The tensor's blocks."""
+        return self.read()
 
 
 Parts = Sequence[StoredRows]  # of one matrix, below one another
@@ -106,8 +98,8 @@ class WeightFormat(Protocol):
 
 @dataclass(frozen=True)
 class FolderRows(BlockMatrix):
-    """Rows `first_row` and on of a matrix in a folder, whose scales and offsets are [rows, blocks] or, turned, their
-    transposes; of their columns those from `first_column` on.
+    """Rows `first_row` and on of a matrix in a folder, whose scales, offsets and zero points are [rows, blocks] or,
+    turned, their transposes; of their columns those from `first_column` on. `order`: as `column_order`, of all.
     """
 
     layout: Layout
@@ -117,6 +109,8 @@ class FolderRows(BlockMatrix):
     all_offset: npt.NDArray[Any] | None
     turned: bool = False
     first_column: int = 0
+    all_zeros: U8 | None = None
+    order: npt.NDArray[np.intp] | None = None
 
     def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> Self:
         """Of the same arrays."""
@@ -139,6 +133,14 @@ class FolderRows(BlockMatrix):
         """Float64 [rows, blocks]; only for types that have one."""
         assert self.all_offset is not None
         return np.ascontiguousarray(self.own(self.all_offset), np.float64)
+
+    def zero_points(self) -> U8 | None:
+        """uint8 [rows, blocks]; None where there are none."""
+        return None if self.all_zeros is None else self.own(self.all_zeros)
+
+    def column_order(self) -> npt.NDArray[np.intp] | None:
+        """Of the columns that it has."""
+        return None if self.order is None else self.order[self.first_column : self.first_column + self.layout.columns]
 
     def own(self, stored: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """This tensor's rows and blocks of an array of all, standing upright."""

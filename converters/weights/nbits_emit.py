@@ -9,7 +9,7 @@ from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.weights import pieces
 from converters.weights.matrix import StoredRows
-from converters.weights.nbits_matrix import NBitsMatrix
+from converters.weights.nbits_matrix import NBitsMatrix, zero_point_bytes
 from converters.weights.pieces import joined, upright
 from converters.weights.recorder import Recorder
 from repack.bits import pair_pack
@@ -34,11 +34,16 @@ def emit_fast(c: GraphContext, name: str, layout: Layout, parts: Sequence[Stored
         upright(parts, pieces.codes),
     )
     scale = g.initializer(f"{name}.scale", dtype, shape, upright(parts, pieces.scale(dtype)))
+    zeros = None
+    if layout.zero_points:
+        size = (layout.rows, zero_point_bytes(layout))
+        zeros = g.initializer(f"{name}.zero_points", "uint8", size, upright(parts, pieces.zero_points))
     if dtype != wanted:
         # The codes must be derived as the scale is. An Identity costs nothing: where a session folds the Cast,
         # it first drops the Identity.
         codes, scale = g.op("Identity", codes), g.cast(scale, wanted)
-    return NBitsMatrix(layout, codes, scale, offset)
+        zeros = None if zeros is None else g.op("Identity", zeros)
+    return NBitsMatrix(layout, codes, scale, offset, zeros)
 
 
 def emit_small(c: GraphContext, name: str, layout: Layout, parts: Sequence[StoredRows]) -> NBitsMatrix:

@@ -11,6 +11,7 @@ from converters.weights.nbits_emit import emit_small
 from converters.weights.nbits_matrix import NBitsMatrix
 from converters.weights.pieces import Make, beside
 from repack.block_quantized import Layout
+from repack.errors import MobiusError
 
 
 def emit_small_stack(c: GraphContext, name: str, parts: Sequence[Parts]) -> ExpertStack:
@@ -36,6 +37,11 @@ def _beside(parts: Sequence[StoredRows]) -> Layout:
 def emit_beside(c: GraphContext, name: str, parts: Sequence[StoredRows]) -> NBitsMatrix:
     """The operator's final inputs of matrices beside one another."""
     g, wanted, layout = c.graph, c.target.dtype, _beside(parts)
+    if layout.zero_points:
+        raise MobiusError(
+            f"{parts[0].record.name}: experts with zero points cannot be gathered on {c.target.name} yet",
+            "leave out --ep, or take --ep cpu",
+        )
     shape = (layout.rows, layout.block_shape.blocks)
 
     def stored(part: str, dtype: str, make: Make, *tail: int) -> Value:

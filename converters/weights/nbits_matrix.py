@@ -18,7 +18,7 @@ ZERO_POINT_BYTES = {4: 0x88, 8: 0x80}
 
 @dataclass(frozen=True)
 class NBitsMatrix:
-    """`codes` uint8 [rows, blocks, bytes], `scale` and `offset` [rows, blocks].
+    """`codes` uint8 [rows, blocks, bytes], `scale` and `offset` [rows, blocks], `zeros` uint8 [rows, bytes].
 
     Either `codes` and `scale` are both initializers or both computed by nodes: ONNX Runtime's x64 kernel
     gives wrong results without an error when it packs constant codes beside scales that are not constant.
@@ -28,6 +28,7 @@ class NBitsMatrix:
     codes: Value
     scale: Value
     offset: Value | None
+    zeros: Value | None = None
 
     def __post_init__(self) -> None:
         same = self.codes.derived == self.scale.derived
@@ -37,7 +38,7 @@ class NBitsMatrix:
         """MatMulNBits, and the offsets times the sums of x over blocks."""
         layout = self.layout
         y = c.graph.op(
-            OPERATOR, x, self.codes, self.scale,
+            OPERATOR, x, self.codes, self.scale, *(() if self.zeros is None else (self.zeros,)),
             domain=MICROSOFT, K=layout.columns, N=layout.rows, bits=layout.bits, block_size=layout.block_size,
             accuracy_level=c.target.accuracy_level,
         )  # fmt: skip
@@ -51,7 +52,7 @@ class NBitsMatrix:
         layout, g = self.layout, c.graph
         flat = g.op("Reshape", self.codes, g.ints(layout.rows, layout.code_bytes))
         x = g.op(
-            "GatherBlockQuantized", flat, index, self.scale, self._zero_points(c),
+            "GatherBlockQuantized", flat, index, self.scale, self.zeros or self._zero_points(c),
             domain=MICROSOFT, bits=layout.bits, block_size=layout.block_size, gather_axis=0, quantize_axis=1,
         )  # fmt: skip
         if self.offset is None:
@@ -67,13 +68,17 @@ class NBitsMatrix:
 
     def columns_of(self, c: GraphContext, index: Value, count: int, width: int) -> "NBitsMatrix":
         """Bands of columns."""
+        assert self.zeros is None, "zero points of several blocks stand in one byte"
         blocks = width // self.layout.block_size
         return self._cut(c, band(c, index, blocks), 1, replace(self.layout, columns=count * width))
 
     def _cut(self, c: GraphContext, elements: Value, axis: int, layout: Layout) -> "NBitsMatrix":
         codes, scale = (c.graph.op("Gather", stored, elements, axis=axis) for stored in (self.codes, self.scale))
-        offset = None if self.offset is None else c.graph.op("Gather", self.offset, elements, axis=axis)
-        return NBitsMatrix(layout, codes, scale, offset)
+        offset, zeros = (
+            None if stored is None else c.graph.op("Gather", stored, elements, axis=axis)
+            for stored in (self.offset, self.zeros)
+        )
+        return NBitsMatrix(layout, codes, scale, offset, zeros)
 
     def _zero_points(self, c: GraphContext) -> Value:
         """The implicit zero point written out, since execution providers disagree on the default; one byte stored.
@@ -81,10 +86,14 @@ class NBitsMatrix:
         Rows are padded to whole bytes, as the operator demands.
         """
         layout = self.layout
-        row_bytes = -(-layout.block_shape.blocks * layout.bits // 8)
         byte = np.array([[ZERO_POINT_BYTES[layout.bits]]], np.uint8)
         stored = c.graph.constant(f"zero_point_{layout.bits}", byte)
-        return c.graph.op("Expand", stored, c.graph.ints(layout.rows, row_bytes))
+        return c.graph.op("Expand", stored, c.graph.ints(layout.rows, zero_point_bytes(layout)))
+
+
+def zero_point_bytes(layout: Layout) -> int:
+    """Of one row's zero points."""
+    return -(-layout.block_shape.blocks * layout.bits // 8)
 
 
 def set_accuracy_level(model: Any, level: int) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from converters.graph.graph import PIECE_BYTES, InPieces
 from converters.weights.matrix import StoredRows, whole_layout
 from converters.weights.records import TensorRecord, store_as
+from repack.bits import pair_pack
 from repack.block_quantized import BlockMatrix
 
 Array = npt.NDArray[Any]
@@ -29,6 +30,13 @@ def scale(dtype: str) -> Make:
 def offset(dtype: str) -> Make:
     """Offsets [rows, blocks] in the target type; roundings are counted."""
     return lambda matrix, record: store_as(matrix.offset(), dtype, record, "offset")
+
+
+def zero_points(matrix: BlockMatrix, _: TensorRecord) -> Array:
+    """As MatMulNBits takes them: uint8 [rows, blocks * bits / 8], rows filled up to whole bytes."""
+    zeros = matrix.zero_points()
+    assert zeros is not None
+    return zeros if matrix.layout.bits == 8 else pair_pack(np.pad(zeros, ((0, 0), (0, zeros.shape[1] % 2))))
 
 
 def upright(parts: Sequence[StoredRows], make: Make) -> InPieces:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from converters.weights.matrix import (
     block_sums,
     whole_layout,
 )
-from converters.weights.pieces import Make, turned, upright
+from converters.weights.ordered import stored_order
+from converters.weights.pieces import Make, joined, turned, upright
 from converters.weights.records import TensorRecord
 from repack.bits import U8, pair_pack, pair_unpack
 from repack.block_quantized import BlockMatrix, Layout
@@ -32,24 +34,26 @@ BLOCK_AXIS = 0  # of [columns, rows]: the one layout in which ONNX Runtime finds
 
 @dataclass(frozen=True)
 class QdqMatrix:
-    """Signed `codes` [columns, rows], `scale` and `offset` [blocks, rows]; or all with their rows first."""
+    """Signed `codes` [columns, rows], `scale`, `offset` and signed `zeros` [blocks, rows]; or all with rows first."""
 
     layout: Layout
     rows_first: bool
     codes: Value
     scale: Value
     offset: Value | None
+    zeros: Value | None = None
 
     @property
     def nbytes(self) -> int:
         """Of all that is stored."""
-        return sum(value.nbytes for value in (self.codes, self.scale, self.offset) if value is not None)
+        return sum(value.nbytes for value in (self.codes, self.scale, self.offset, self.zeros) if value is not None)
 
     def product(self, c: GraphContext, x: Value) -> Value:
         """MatMul with the dequantized matrix, and the offsets times the sums of x over blocks."""
         assert not self.rows_first
         size = self.layout.block_size
-        weight = c.graph.op("DequantizeLinear", self.codes, self.scale, axis=BLOCK_AXIS, block_size=size)
+        inputs = [self.codes, self.scale, *(() if self.zeros is None else (self.zeros,))]
+        weight = c.graph.op("DequantizeLinear", *inputs, axis=BLOCK_AXIS, block_size=size)
         y = c.graph.op("MatMul", x, weight)
         if self.offset is None:
             return y
@@ -82,6 +86,9 @@ class QdqMatrix:
             numbers = blocks(_nibbles(c, g.cast(looked_up(codes), kind)), layout.block_size)
         else:
             numbers = g.cast(blocks(looked_up(codes), layout.block_size), kind)
+        if self.zeros is not None:
+            zeros = self.zeros if layout.bits == 8 or pairs else g.cast(self.zeros, "int8")
+            numbers = g.op("Sub", numbers, g.cast(blocks(looked_up(zeros), 1), kind))
         x = g.op("Mul", numbers, blocks(looked_up(self.scale), 1))
         if self.offset is not None:
             x = g.op("Add", x, blocks(looked_up(self.offset), 1))
@@ -151,7 +158,11 @@ class Qdq:
         offset = None
         if layout.has_offset:
             offset = g.initializer(f"{name}.offset", dtype, shape, stored(pieces.offset(dtype)))
-        return QdqMatrix(layout, gathered, codes, scale, offset)
+        zeros = None
+        if layout.zero_points:
+            kind = "int8" if gathered else f"int{layout.bits}"
+            zeros = g.initializer(f"{name}.zero_points", kind, shape, partial(_signed_zeros, parts, layout, gathered))
+        return QdqMatrix(layout, gathered, codes, scale, offset, zeros)
 
     def read_back(
         self,
@@ -166,13 +177,32 @@ class Qdq:
             stored = array(f"{record.stored_as}.offset")
             offset = stored if expert is None else stored[expert]
         codes, scale = array(f"{stem}.codes"), array(f"{stem}.scale")
-        return _QdqRows(layout, record.first_row, codes, scale, offset, not record.rows_first, width=layout.columns)
+        zeros = None
+        if layout.zero_points:
+            signed = array(f"{stem}.zero_points").reshape(-1).view(np.uint8)
+            packed = layout.bits == 4 and not record.rows_first
+            numbers = pair_unpack(signed)[: scale.size] if packed else signed & np.uint8((1 << layout.bits) - 1)
+            zeros = (numbers ^ np.uint8(1 << (layout.bits - 1))).reshape(scale.shape)
+        return _QdqRows(
+            layout, record.first_row, codes, scale, offset, not record.rows_first, all_zeros=zeros,
+            order=stored_order(record, array), width=layout.columns,
+        )  # fmt: skip
 
 
 def _form(layout: Layout) -> str:
     """For the records."""
-    correction = " + offset" if layout.has_offset else ""
+    correction = " + offset" if layout.has_offset else " + zero points" if layout.zero_points else ""
     return f"int{layout.bits}, block {layout.block_size}{correction}"
+
+
+def _signed_zeros(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> npt.NDArray[Any]:
+    """Zero points minus 2^(bits - 1): int8, with their rows first; else transposed, of 4 bits two to a byte."""
+    found = [part.matrix().zero_points() for part in parts]
+    whole = joined(zeros for zeros in found if zeros is not None)
+    if rows_first:
+        return (whole.astype(np.int16) - (1 << (layout.bits - 1))).astype(np.int8)
+    centred = np.ascontiguousarray((whole ^ np.uint8(1 << (layout.bits - 1))).T)
+    return centred.view(np.int8) if layout.bits == 8 else pair_pack(np.pad(centred.reshape(-1), (0, centred.size % 2)))
 
 
 def _signed(parts: Sequence[StoredRows], layout: Layout, rows_first: bool) -> InPieces:

@@ -9,7 +9,8 @@ from repack.errors import MobiusError
 HARMLESS = {
     "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "use_cache", "initializer_range",
     "attention_dropout", "bos_token_id", "eos_token_id", "pad_token_id", "_name_or_path", "pretraining_tp",
-    "quantization_config", "return_dict", "output_hidden_states", "output_attentions", "id2label", "label2id",
+    "quantization_config", "quantization", "compression_config",
+    "return_dict", "output_hidden_states", "output_attentions", "id2label", "label2id",
     "chunk_size_feed_forward", "is_encoder_decoder", "problem_type", "torchscript", "use_bfloat16",
 }  # fmt: skip
 # Keys that ask for nothing by these values; None does so for every key.

@@ -14,7 +14,7 @@ from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.checkpoint.entries import Found, QuantizedEntry
 from converters.sources.checkpoint.files import CONFIG, read_json, read_tensors, tensor_files
 from converters.sources.checkpoint.names import gguf_names
-from converters.sources.checkpoint.quantization import gather_modules
+from converters.sources.checkpoint.quantization import SIDE_FILES, gather_modules
 from converters.sources.checkpoint.safetensors import Entry
 from converters.sources.checkpoint.sampling import sampling_metadata
 from converters.sources.source import Order
@@ -72,7 +72,8 @@ class CheckpointFolder:
             MobiusError: the model, its configuration or the form of its weights is not supported.
         """
         config, files = read_json(path / CONFIG), tensor_files(path)
-        found = gather_modules(read_tensors(path, files), config)
+        beside = {name: read_json(path / name) for name in SIDE_FILES}
+        found = gather_modules(read_tensors(path, files), config, beside)
         metadata = {**metadata_of(config, found), "general.name": path.absolute().name, **sampling_metadata(path)}
         others = [path / name for name in (CONFIG, "tokenizer.json", "tokenizer_config.json")]
         return cls(path, [*files, *(other for other in others if other.exists())], metadata, found)

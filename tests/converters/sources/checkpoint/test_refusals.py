@@ -1,5 +1,6 @@
 """Folders that cannot be read, or that contradict themselves: each is told in one line."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,10 @@ import pytest
 from converters.sources.checkpoint.folder import CheckpointFolder
 from repack.errors import MobiusError
 from tests.support import checkpoint as tiny
+from tests.support.int4 import FORMS, quantized
+
+OTHERS = ("bitsandbytes", "hqq", "quanto", "torchao", "aqlm", "vptq", "eetq", "higgs", "fbgemm_fp8", "bitnet", "spqr",
+          "quark", "fp_quant", "sinq", "modelopt", "fp8", "nonsense")  # fmt: skip
 
 
 def opened(folder: Path, config: dict[str, Any], change: Any = None) -> str:
@@ -35,13 +40,26 @@ def opened(folder: Path, config: dict[str, Any], change: Any = None) -> str:
         ({"attention_bias": True}, "has no such biases"),
         ({"tie_word_embeddings": True}, "lm_head is there"),
         ({"hidden_size": None}, "config.json has no hidden_size"),
-        ({"quantization_config": {"quant_method": "awq"}}, "quantized by awq"),
+        ({"quantization_config": {"quant_method": "awq"}}, "AWQ: bits is None"),
         ({"quantization_config": {"quant_method": "bitsandbytes"}}, "quantized by bitsandbytes"),
-        ({"quantization": {"group_size": 64, "bits": 4}}, "quantized by MLX"),
-        ({"quantization_config": tiny.packing(4, 32)}, "0 tensors are packed"),
-        ({"quantization_config": tiny.packing(4, 32, symmetric=False)}, "weights.symmetric is False"),
-        ({"quantization_config": tiny.packing(3, 32)}, "weights.num_bits is 3"),
-        ({"quantization_config": tiny.packing(4, 32, actorder="group")}, "weights.actorder is 'group'"),
+        ({"quantization": {"group_size": 64, "bits": 4}}, "0 tensors are packed"),
+        ({"quantization_config": tiny.packing(4, 32)}, "q_proj.weight is not packed"),
+        ({"quantization_config": tiny.packing(5, 32)}, "weights.num_bits is 5"),
+        ({"quantization_config": tiny.packing(4, 32, actorder="other")}, "weights.actorder is 'other'"),
+        *(({"quantization_config": {"quant_method": name}}, f"quantized by {name}") for name in OTHERS),
+        (
+            {"quantization_config": {"quant_method": "auto-round", "packing_format": "marlin"}},
+            "packing_format 'marlin'",
+        ),
+        (
+            {"quantization_config": {"quant_method": "auto-round", "model_free": True, "sym": False}},
+            "hold other ones than they say",
+        ),
+        (
+            {"quantization_config": {"quant_method": "gptq", "checkpoint_format": "gptq_p"}},
+            "checkpoint_format 'gptq_p'",
+        ),
+        ({"quantization_config": {"quant_method": "awq", "version": "marlin"}}, "version 'marlin'"),
     ],
 )
 def test_config(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
@@ -66,9 +84,9 @@ def test_unknown_tensor(tmp_path: Path) -> None:
     ("part", "dtype", "array", "told"),
     [
         ("weight_packed", "I32", np.zeros((128, 16), np.int32), "not I32 [128, 32]"),
-        ("weight_scale", "BF16", np.ones((128, 4), np.uint16), "not [128, 8]"),
+        ("weight_scale", "BF16", np.ones((128, 4), np.uint16), "or BF16 [128, 8]"),
         ("weight_zero_point", "I32", np.zeros((16, 8), np.int32), "which a symmetric matrix"),
-        ("weight_g_idx", "I32", np.zeros(256, np.int32), "which a symmetric matrix"),
+        ("weight_g_idx", "I32", np.zeros(256, np.int32), "a matrix in its own order has not"),
     ],
 )
 def test_contradictions(tmp_path: Path, part: str, dtype: str, array: Any, told: str) -> None:
@@ -93,3 +111,14 @@ def test_damaged_files(tmp_path: Path) -> None:
     (folder / "model-00002-of-00002.safetensors").unlink()
     with pytest.raises(MobiusError, match="lacks model-00002"):
         CheckpointFolder.open(folder)
+
+
+def test_ambiguous_zero_points(tmp_path: Path) -> None:
+    """A stored 15 of version 1 is 0 for some programs, and 16 for others."""
+    form = replace(FORMS["gptq zeros"], least_zero=0)
+    config, tensors = tiny.config_of("llama", **form.config), tiny.weights_of("llama")
+    stored = {name: tiny.stored(values, "F16") for name, values in tensors.items() if "_proj" not in name}
+    for number, name in enumerate(name for name in tensors if "_proj" in name):
+        stored |= form.write(name.removesuffix(".weight"), quantized(tensors[name].shape, form, number))
+    with pytest.raises(MobiusError, match=r"zero points of 15, which programs read as 0 or as 16"):
+        CheckpointFolder.open(tiny.write_checkpoint(tmp_path, config, stored))

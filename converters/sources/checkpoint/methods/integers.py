@@ -1,0 +1,119 @@
+"""Matrices of integers as the entries of a folder, and what the methods that have them share."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from converters.sources.checkpoint.entries import Found, Tensors, contradiction
+from converters.sources.checkpoint.safetensors import Entry
+from converters.sources.source import Order
+from repack.bits import read_floats
+from repack.errors import MobiusError
+from repack.packed.integers import F32, IntegerMatrix, Integers, Rows, integer_matrix
+
+SCALE_TYPES = ("F32", "F16", "BF16")
+
+
+@dataclass(frozen=True)
+class IntegerEntry:
+    """A quantized matrix; `type_name` is equal only where matrices can stand in one, `nbytes` of all its tensors."""
+
+    whole: IntegerMatrix
+    type_name: str
+    nbytes: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """[rows, columns]."""
+        return self.whole.layout.rows, self.whole.layout.columns
+
+    def matrix(self, order: Order, expert: int | None = None) -> IntegerMatrix:
+        """Its rows, in order."""
+        assert expert is None
+        return self.whole if order is None else replace(self.whole, rows=order)
+
+
+def gathered(tensors: Tensors, main: str, parts: Iterable[str], make: Callable[[str], IntegerEntry]) -> Found:
+    """Plain tensors as they are; what `make` gives of each STEM that has a tensor STEM`main`, as STEM.weight.
+
+    The tensors STEM`parts` belong to it.
+    """
+    stems, known = {n.removesuffix(main) for n in tensors if n.endswith(main)}, {main, *parts}
+    found: Found = {}
+    own = {stem + part for stem in stems for part in known}
+    for name, entry in tensors.items():
+        if name not in own:
+            found[name] = entry
+        elif name.endswith(main) and name.removesuffix(main) in stems:
+            found[f"{name.removesuffix(main)}.weight"] = make(name.removesuffix(main))
+    return found
+
+
+def quantized_entry(
+    stem: str, sizes: tuple[int, int], group: int, scale_type: str, stored: Integers, entries: Sequence[Entry | None]
+) -> IntegerEntry:
+    """Of a matrix [rows, columns], made of these tensors.
+
+    Raises:
+        MobiusError: operators cannot take it.
+    """
+    whole = integer_matrix(stem, *sizes, group, scale_type, stored)
+    kind = "_B" if stored.biases is not None else "_Z" if whole.layout.zero_points else ""
+    size = sum(entry.data.size for entry in entries if entry is not None)
+    return IntegerEntry(whole, f"INT{stored.bits}_G{group}_{scale_type}{kind}", size)
+
+
+def wanted(stem: str, part: str, entry: Entry | None, dtypes: Sequence[str], shape: tuple[int, ...]) -> Entry:
+    """The tensor, which must be there, of one of these types and of this shape.
+
+    Raises:
+        MobiusError: it is not.
+    """
+    if entry is None:
+        raise contradiction(f"{stem} lacks {part}")
+    if entry.dtype not in dtypes or entry.shape != shape:
+        found = f"{entry.dtype} {list(entry.shape)}"
+        raise contradiction(f"{stem}{part} is {found}, not {' or '.join(dtypes)} {list(shape)}")
+    return entry
+
+
+def words(entry: Entry) -> npt.NDArray[np.int32]:
+    """A tensor of 32-bit words, mapped."""
+    return entry.data.view("<i4").reshape(entry.shape)
+
+
+def upright_floats(entry: Entry) -> Callable[[Rows], F32]:
+    """Of a tensor [rows, ..]."""
+    raw = entry.data.reshape(entry.shape[0], -1)
+    return lambda rows: read_floats(raw[rows], entry.dtype)
+
+
+def turned_floats(entry: Entry) -> Callable[[Rows], F32]:
+    """Of a tensor [.., rows]."""
+    raw = entry.data.reshape(entry.shape[0], -1)
+    return lambda rows: read_floats(raw, entry.dtype).T[rows]
+
+
+def same_groups(stem: str, groups: npt.NDArray[np.int32], count: int, columns: int) -> None:
+    """Refuse groups of unequal size, and numbers of groups that there are not.
+
+    Raises:
+        MobiusError: they are so.
+    """
+    if groups.min() < 0 or groups.max() >= count or (np.bincount(groups, minlength=count) != columns // count).any():
+        raise contradiction(f"{stem}: its columns are not in {count} groups of one size")
+
+
+def integer(given: Mapping[str, Any], key: str, method: str) -> int:
+    """A whole number of a configuration.
+
+    Raises:
+        MobiusError: it is none.
+    """
+    value = given.get(key)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise MobiusError(f"{method}: {key} is {value!r:.60}, not a whole number", "the configuration is damaged")
+    return value

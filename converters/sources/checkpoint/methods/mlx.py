@@ -1,0 +1,71 @@
+"""MLX, `affine`: 2, 3, 4, 5, 6 and 8 bits with a scale and a bias for each group, embeddings and heads too."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from converters.sources.checkpoint.entries import Found, Method, Tensors, contradiction
+from converters.sources.checkpoint.methods.integers import (
+    SCALE_TYPES,
+    IntegerEntry,
+    gathered,
+    integer,
+    quantized_entry,
+    upright_floats,
+    wanted,
+    words,
+)
+from converters.sources.checkpoint.safetensors import Entry
+from repack.errors import MobiusError
+from repack.packed.compressed_tensors import row_stream
+from repack.packed.integers import Integers
+
+SCALES, BIASES = ".scales", ".biases"
+BITS = (2, 3, 4, 5, 6, 8)
+
+
+def gather(given: Mapping[str, Any], tensors: Tensors) -> Found:
+    """Quantized matrices put together; those with scales of their own are, whatever the configuration lists.
+
+    Raises:
+        MobiusError: another mode, or tensors that are not as the configuration says.
+    """
+
+    def make(stem: str) -> IntegerEntry:
+        own = given.get(stem)
+        if own is False:
+            raise contradiction(f"{stem} has scales, but the configuration leaves it out")
+        return _packed(stem, tensors, {**given, **(own if isinstance(own, Mapping) else {})})
+
+    return gathered(tensors, SCALES, (".weight", BIASES), make)
+
+
+def _packed(stem: str, tensors: Tensors, given: Mapping[str, Any]) -> IntegerEntry:
+    if (mode := given.get("mode", "affine")) != "affine":
+        raise MobiusError(f"MLX: mode {mode!r:.40} of {stem} cannot be read yet", "supported: affine")
+    bits, group = (integer(given, key, "MLX") for key in ("bits", "group_size"))
+    if bits not in BITS or group < 1:
+        raise MobiusError(f"MLX: {bits} bits in groups of {group} cannot be read", f"supported: {BITS} bits")
+    codes, scales, biases = (tensors.get(stem + part) for part in (".weight", SCALES, BIASES))
+    if codes is None or codes.dtype != "U32" or len(codes.shape) != 2 or 0 in codes.shape:
+        raise contradiction(f"{stem}.weight is not U32 of two axes")
+    rows, columns = codes.shape[0], codes.shape[1] * 32 // bits
+    if codes.shape[1] * 32 % bits or columns % group:
+        raise contradiction(f"{stem}: rows of {codes.shape[1]} words are no groups of {group}")
+    scales = wanted(stem, SCALES, scales, SCALE_TYPES, (rows, columns // group))
+    biases = wanted(stem, BIASES, biases, (scales.dtype,), scales.shape)
+    stored = Integers(
+        bits, partial(_stream, codes, columns, bits), upright_floats(scales), biases=upright_floats(biases)
+    )
+    return quantized_entry(stem, (rows, columns), group, scales.dtype, stored, [codes, scales, biases])
+
+
+def _stream(codes: Entry, columns: int, bits: int, rows: Any) -> Any:
+    return row_stream(words(codes), rows, columns, bits)
+
+
+def _claims(given: Mapping[str, Any], _: Tensors) -> bool:
+    return "quant_method" not in given and "group_size" in given and "bits" in given
+
+
+MLX = Method("MLX", _claims, (SCALES,), gather)
