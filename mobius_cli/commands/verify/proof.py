@@ -78,9 +78,10 @@ def conclude(folder: Path, findings: Findings, output: Output) -> bool:
 
 
 def _summary(differences: Sequence[Difference]) -> str:
-    parts = ", ".join(dict.fromkeys(difference.part for difference in differences))
+    parts = list(dict.fromkeys(difference.part for difference in differences))
     many = "1 difference" if len(differences) == 1 else f"{len(differences):,} differences"
-    return f"the folder is not what its source makes, {many} in its {parts}: {differences[0]}"
+    age = "" if {"weights", "logits"} & set(parts) else "; if another build of mobius wrote it, convert again"
+    return f"the folder is not what its source makes, {many} in its {', '.join(parts)}: {differences[0]}{age}"
 
 
 def proof_object(findings: Findings) -> dict[str, Any]:
