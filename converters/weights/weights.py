@@ -244,7 +244,7 @@ class Weights:
             raise MobiusError(f"tensor {name} is missing from {self.source.path.name}",
                               "the file is incomplete or of a variant that is not supported")  # fmt: skip
         named = info.type_name in QUANT_TYPES or info.type_name in FLOAT_TYPES
-        if not named and self.source.matrix(name) is None:
+        if not named and self.source.matrix(name, expert=0 if len(info.shape) == 3 else None) is None:
             known = ", ".join([*FLOAT_TYPES, *QUANT_TYPES])
             raise MobiusError(f"{name} is of type {info.type_name}, which is not supported", f"supported: {known}")
         same = info.shape in (shape, (1, *shape)) or (loose and _larger(info.shape) == _larger(shape))

@@ -156,12 +156,22 @@ def write_checkpoint(folder: Path, config: Mapping[str, Any], tensors: Mapping[s
 
 def write_gguf(path: Path, kind: str, weights: Mapping[str, F32], **keys: Any) -> Path:
     """The same model as llama.cpp wants it: F32, and rows of q and k in neighbouring pairs for llama."""
+    return write_file(path, kind, gguf_metadata(kind, **keys), gguf_tensors(kind, weights))
+
+
+def gguf_metadata(kind: str, **keys: Any) -> dict[str, Any]:
+    """Keys of a GGUF."""
     sizes = {
         "context_length": 256, "embedding_length": HIDDEN, "block_count": LAYERS, "feed_forward_length": WIDTH,
         "attention.head_count": HEADS, "attention.head_count_kv": KV_HEADS, "attention.key_length": DIM,
         "attention.value_length": DIM, "attention.layer_norm_rms_epsilon": EPSILON, "rope.freq_base": THETA,
         "vocab_size": VOCAB, **keys,
     }  # fmt: skip
+    return {**{f"{kind}.{key}": value for key, value in sizes.items()}, "tokenizer.ggml.model": "no_vocab"}
+
+
+def gguf_tensors(kind: str, weights: Mapping[str, F32]) -> dict[str, Any]:
+    """Tensors of a GGUF by its names."""
     names = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight",
              "lm_head.weight": "output.weight"}  # fmt: skip
     for layer in range(LAYERS):
@@ -172,8 +182,7 @@ def write_gguf(path: Path, kind: str, weights: Mapping[str, F32], **keys: Any) -
     for name, values in weights.items():
         turned = kind == "llama" and (".q_proj." in name or ".k_proj." in name)
         tensors[names[name]] = encode(_neighbours(values) if turned else values, "F32")
-    metadata = {**{f"{kind}.{key}": value for key, value in sizes.items()}, "tokenizer.ggml.model": "no_vocab"}
-    return write_file(path, kind, metadata, tensors)
+    return tensors
 
 
 def _neighbours(values: F32) -> F32:

@@ -36,6 +36,22 @@ def decoder_keys(config: Config, *, kv_heads: int | None = None, head_dim: int |
     }
 
 
+def expert_keys(config: Config, width: int) -> dict[str, Any]:
+    """Of a mixture in every layer; `width` is what the class takes where nothing is said.
+
+    Raises:
+        MobiusError: some layers have none.
+    """
+    config.expect("decoder_sparse_step", 1)
+    config.expect("mlp_only_layers", [])
+    count = config.get("num_local_experts")  # as version 5 of transformers names it
+    return {
+        "expert_count": config.integer("num_experts", count),
+        "expert_used_count": config.integer("num_experts_per_tok"),
+        "expert_feed_forward_length": config.integer("moe_intermediate_size", width),
+    }
+
+
 def _rope(config: Config) -> dict[str, Any]:
     """Of version 4 of transformers, `rope_theta` and `rope_scaling`; of version 5, `rope_parameters`."""
     theta = config.get("rope_theta")

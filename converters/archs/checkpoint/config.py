@@ -9,7 +9,7 @@ from repack.errors import MobiusError
 HARMLESS = {
     "architectures", "model_type", "torch_dtype", "dtype", "transformers_version", "use_cache", "initializer_range",
     "attention_dropout", "bos_token_id", "eos_token_id", "pad_token_id", "_name_or_path", "pretraining_tp",
-    "quantization_config", "quantization", "compression_config",
+    "quantization_config", "quantization", "compression_config", "router_aux_loss_coef", "output_router_logits",
     "return_dict", "output_hidden_states", "output_attentions", "id2label", "label2id",
     "chunk_size_feed_forward", "is_encoder_decoder", "problem_type", "torchscript", "use_bfloat16",
 }  # fmt: skip

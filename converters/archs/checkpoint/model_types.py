@@ -5,8 +5,10 @@ from typing import Any
 
 from converters.archs.checkpoint.config import Config
 from converters.archs.checkpoint.llama import llama
+from converters.archs.checkpoint.mixtral import mixtral
 from converters.archs.checkpoint.qwen2 import qwen2
 from converters.archs.checkpoint.qwen3 import qwen3
+from converters.archs.checkpoint.qwen_moe import qwen2_moe, qwen3_moe
 from repack.errors import MobiusError
 
 Read = Callable[[Config, Mapping[str, Any]], dict[str, Any]]
@@ -15,6 +17,9 @@ MODEL_TYPES: dict[str, tuple[str, Read]] = {
     "llama": ("llama", llama),
     "qwen2": ("qwen2", qwen2),
     "qwen3": ("qwen3", qwen3),
+    "mixtral": ("llama", mixtral),
+    "qwen2_moe": ("qwen2moe", qwen2_moe),
+    "qwen3_moe": ("qwen3moe", qwen3_moe),
 }
 
 

@@ -28,8 +28,8 @@ class QuantizedEntry(Protocol):
     def nbytes(self) -> int:
         """Of all its tensors."""
 
-    def matrix(self, order: Order, expert: int | None = None) -> BlockMatrix:
-        """Its rows, in order; of a stack those of one expert."""
+    def matrix(self, order: Order, expert: int | None = None) -> BlockMatrix | None:
+        """Its rows, in order; of a stack those of one expert, None for floats."""
 
 
 Found = dict[str, Entry | QuantizedEntry]

@@ -17,6 +17,7 @@ from converters.sources.checkpoint.names import gguf_names
 from converters.sources.checkpoint.quantization import SIDE_FILES, gather_modules
 from converters.sources.checkpoint.safetensors import Entry
 from converters.sources.checkpoint.sampling import sampling_metadata
+from converters.sources.checkpoint.stacks import Stack, cut_stack, stacked
 from converters.sources.source import Order
 from converters.weights.rounding import Rounding
 from repack.bits import read_floats
@@ -73,7 +74,7 @@ class CheckpointFolder:
         """
         config, files = read_json(path / CONFIG), tensor_files(path)
         beside = {name: read_json(path / name) for name in SIDE_FILES}
-        found = gather_modules(read_tensors(path, files), config, beside)
+        found = stacked(gather_modules(read_tensors(path, files), config, beside))
         metadata = {**metadata_of(config, found), "general.name": path.absolute().name, **sampling_metadata(path)}
         others = [path / name for name in (CONFIG, "tokenizer.json", "tokenizer_config.json")]
         return cls(path, [*files, *(other for other in others if other.exists())], metadata, found)
@@ -84,18 +85,28 @@ class CheckpointFolder:
         return None if isinstance(held, Entry) else held.matrix(order, expert)
 
     def floats(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.float32]:
-        """The weights of a tensor in float32."""
-        tensor, packed = self.tensors[name], self.matrix(name, order, expert)
+        """The weights of a tensor in float32, or of one of its stack."""
+        tensor = self.tensors[name]
+        alone = expert is not None or not isinstance(tensor.held, Stack)
+        packed = self.matrix(name, order, expert) if alone else None
         if packed is not None:
             return packed.dequantize()
-        values = read_floats(self.raw(name), tensor.type_name)
-        return (values if order is None else values.reshape(len(order), -1)[order]).reshape(tensor.shape)
+        shape = tensor.shape if expert is None else tensor.shape[1:]
+        if expert is None and isinstance(tensor.held, Stack):
+            return np.stack([self.floats(name, order, number) for number in range(shape[0])])
+        values = read_floats(self.raw(name, expert=expert), tensor.type_name)
+        return (values if order is None else values.reshape(len(order), -1)[order]).reshape(shape)
 
     def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:
-        """The bytes of a float tensor: uint8 [rows, bytes of a row]."""
-        tensor = self.tensors[name]
-        assert isinstance(tensor.held, Entry), name
-        rows = tensor.held.data.reshape(math.prod(tensor.shape[:-1]), -1)
+        """The bytes of a float tensor, or of one of its stack: uint8 [rows, bytes of a row]."""
+        held = self.tensors[name].held
+        if isinstance(held, Stack):
+            assert expert is not None
+            rows = held.raw(expert)
+        else:
+            assert isinstance(held, Entry), name
+            one = held if expert is None else cut_stack(held)[expert]
+            rows = one.data.reshape(math.prod(one.shape[:-1]), -1)
         return rows if order is None else rows[order]
 
     def tokenizer(self) -> "TokenizerFiles":
@@ -121,9 +132,12 @@ class CheckpointFolder:
 
 
 def _tensor(name: str, held: Entry | QuantizedEntry) -> CheckpointTensor:
-    if not isinstance(held, Entry):
-        return CheckpointTensor(name, held.shape, held.type_name, held.nbytes, held)
-    if held.dtype not in FLOAT_TYPES or not held.shape:
-        raise MobiusError(f"{name} is stored as {held.dtype}, without a method of quantization that says what that is",
+    floats = held.members[0] if isinstance(held, Stack) else held
+    if isinstance(held, Entry):
+        shape, kind, size = held.shape, held.dtype, held.data.size
+    else:
+        shape, kind, size = held.shape, held.type_name, held.nbytes
+    if isinstance(floats, Entry) and (kind not in FLOAT_TYPES or not shape):
+        raise MobiusError(f"{name} is stored as {kind}, without a method of quantization that says what that is",
                           f"supported as plain weights: {', '.join(FLOAT_TYPES)}")  # fmt: skip
-    return CheckpointTensor(name, held.shape, held.dtype, held.data.size, held)
+    return CheckpointTensor(name, shape, kind, size, held)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from converters.sources.checkpoint.entries import Found, Tensors, contradiction
+from converters.sources.checkpoint.entries import Found, QuantizedEntry, Tensors, contradiction
 from converters.sources.checkpoint.safetensors import Entry
 from converters.sources.source import Order
 from repack.bits import read_floats
@@ -36,7 +36,7 @@ class IntegerEntry:
         return self.whole if order is None else replace(self.whole, rows=order)
 
 
-def gathered(tensors: Tensors, main: str, parts: Iterable[str], make: Callable[[str], IntegerEntry]) -> Found:
+def gathered(tensors: Tensors, main: str, parts: Iterable[str], make: Callable[[str], QuantizedEntry]) -> Found:
     """Plain tensors as they are; what `make` gives of each STEM that has a tensor STEM`main`, as STEM.weight.
 
     The tensors STEM`parts` belong to it.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from converters.sources.checkpoint.entries import Found, Method, Tensors, contradiction
+from converters.sources.checkpoint.entries import Found, Method, QuantizedEntry, Tensors, contradiction
 from converters.sources.checkpoint.methods.integers import (
     SCALE_TYPES,
     IntegerEntry,
@@ -16,11 +16,13 @@ from converters.sources.checkpoint.methods.integers import (
     words,
 )
 from converters.sources.checkpoint.safetensors import Entry
+from converters.sources.checkpoint.stacks import Stack, cut_stack
 from repack.errors import MobiusError
 from repack.packed.compressed_tensors import row_stream
 from repack.packed.integers import Integers
 
 SCALES, BIASES = ".scales", ".biases"
+PARTS = (".weight", SCALES, BIASES)
 BITS = (2, 3, 4, 5, 6, 8)
 
 
@@ -31,13 +33,21 @@ def gather(given: Mapping[str, Any], tensors: Tensors) -> Found:
         MobiusError: another mode, or tensors that are not as the configuration says.
     """
 
-    def make(stem: str) -> IntegerEntry:
+    def make(stem: str) -> QuantizedEntry:
         own = given.get(stem)
         if own is False:
             raise contradiction(f"{stem} has scales, but the configuration leaves it out")
-        return _packed(stem, tensors, {**given, **(own if isinstance(own, Mapping) else {})})
+        own_given, codes = {**given, **(own if isinstance(own, Mapping) else {})}, tensors.get(f"{stem}.weight")
+        if codes is None or len(codes.shape) != 3:
+            return _packed(stem, tensors, own_given)
+        cut = {name: cut_stack(tensors[name]) for name in (stem + part for part in PARTS) if name in tensors}
+        if any(len(parts) != codes.shape[0] for parts in cut.values()):
+            raise contradiction(f"{stem} has codes for {codes.shape[0]} experts, and other parts for more or fewer")
+        experts = [{name: parts[expert] for name, parts in cut.items()} for expert in range(codes.shape[0])]
+        return Stack(tuple(_packed(stem, one, own_given) for one in experts))
 
-    return gathered(tensors, SCALES, (".weight", BIASES), make)
+    found = gathered(tensors, SCALES, (".weight", BIASES), make)
+    return {name.replace(".switch_mlp.", ".experts."): entry for name, entry in found.items()}
 
 
 def _packed(stem: str, tensors: Tensors, given: Mapping[str, Any]) -> IntegerEntry:
