@@ -34,6 +34,8 @@ class FolderArrays:
         self.read: set[str] = set()  # of which arrays somebody asked for
         self._found = {name: value.const_value for name, value in model.graph.initializers.items()}
         data = path.with_name(data_of(path.name))
+        if not data.is_file():
+            raise self._damaged(f"has no {data.name} beside it")
         self._data = np.memmap(data, np.uint8, "r") if data.stat().st_size else np.empty(0, np.uint8)
 
     def __contains__(self, name: str) -> bool:

@@ -328,6 +328,16 @@ def test_scales_that_are_bytes(folders: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stdout
 
 
+def test_a_manifest_that_forgets_the_data(folders: Path, tmp_path: Path) -> None:
+    folder = PlantedFolder(folders / "dense", tmp_path / "wrong").save()
+    content = json.loads((folder / "mobius.json").read_text())
+    del content["files"]["model.onnx_data"]
+    (folder / "mobius.json").write_text(json.dumps(content))
+    (folder / "model.onnx_data").unlink()
+    done = mobius("verify", folder, folders / "dense.gguf")
+    assert done.exit_code == 2 and "has no model.onnx_data beside it" in done.stderr
+
+
 def test_nothing_is_written(folders: Path) -> None:
     before = contents(folders / "dense")
     mobius("verify", folders / "dense", folders / "dense.gguf", "--weights-only")
