@@ -4,7 +4,8 @@
 usage: python scripts/gpu_cases.py write DIR CASE ...     where llama.cpp is: models and logits
        python scripts/gpu_cases.py check DIR              where the GPU is: every model there, on CUDA
 
-CASE is a name of tests/support/arch_cases, such as "qwen35: usual"; behind it may stand @ and a quantized type, then
+CASE is a name of tests/support/arch_cases, such as "qwen35: usual", or "checkpoint: " and one of tests/support/int4,
+such as "checkpoint: awq": a Hugging Face folder of a llama. Behind the former may stand @ and a quantized type, then
 # and a number of tokens, such as "gpt-oss: 64 heads@MXFP4#700": kernels take other ways where texts are long. Each
 model is converted with --ep cuda (float16 and bfloat16, where that can be) and for any runtime (float32), and run as
 a prompt at once, in two passes, in short ones behind a long one, as a pass and single tokens, which a CUDA graph
@@ -37,6 +38,9 @@ def write(folder: Path, names: list[str]) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(names):
+        if name.startswith("checkpoint: "):
+            write_checkpoint(folder / str(number), name)
+            continue
         stem, _, length = name.partition("#")
         stem, _, kind = stem.partition("@")
         case, tokens = all_cases()[stem], int(length or LENGTH)
@@ -49,6 +53,21 @@ def write(folder: Path, names: list[str]) -> None:
     (folder / "floats").unlink(missing_ok=True)
 
 
+def write_checkpoint(folder: Path, name: str) -> None:
+    """A folder, and llama.cpp's logits of the same weights as floats."""
+    from tests.converters.sources.checkpoint.test_integers import model
+    from tests.support import checkpoint as tiny
+    from tests.support.any_arch import llama_logits
+    from tests.support.int4 import FORMS
+    from tests.support.runner import prompt
+
+    form, ids = FORMS[name.removeprefix("checkpoint: ")], prompt(LENGTH, tiny.VOCAB)
+    config, tensors, _, weights = model("llama", form)
+    tiny.write_checkpoint(folder, config, tensors)
+    floats = tiny.write_gguf(folder.with_name("floats"), "llama", weights)
+    np.savez(folder.with_suffix(".npz"), name=name, ids=ids, logits=llama_logits(floats, ids, 256))
+
+
 def check(folder: Path) -> int:
     from typer.testing import CliRunner
 
@@ -56,11 +75,12 @@ def check(folder: Path) -> int:
     from mobius_cli.runtime.session import OnnxModel
 
     failed = 0
-    for path in sorted(folder.glob("*.gguf")):
-        with np.load(path.with_suffix(".npz")) as saved:
+    for saved_path in sorted(folder.glob("*.npz")):
+        path = next(one for one in (saved_path.with_suffix(".gguf"), saved_path.with_suffix("")) if one.exists())
+        with np.load(saved_path) as saved:
             name, ids, wanted = str(saved["name"]), saved["ids"].tolist(), saved["logits"]
         for way, (options, most) in WAYS.items():
-            out = path.with_suffix("." + way.replace(" ", "_"))
+            out = saved_path.with_suffix("." + way.replace(" ", "_"))
             done = CliRunner().invoke(app, ["convert", str(path), "-o", str(out), "--force", *options])
             if done.exit_code:
                 print(f"{name}, {way}: {done.stderr.strip().splitlines()[0]}", flush=True)

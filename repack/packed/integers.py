@@ -68,7 +68,8 @@ class IntegerMatrix(BlockMatrix):
         else:
             values = unpacked(stream, bits)
             chosen = slice(first, end) if self.stored.columns is None else self.stored.columns[first:end]
-            found = values[:, chosen] if layout.bits == 8 else pair_pack(values[:, chosen])
+            moved = values[:, chosen] + self._shift
+            found = moved if layout.bits == 8 else pair_pack(moved)
         return np.ascontiguousarray(found).reshape(layout.rows, layout.block_shape.blocks, -1)
 
     def scale(self) -> F64:
@@ -79,21 +80,22 @@ class IntegerMatrix(BlockMatrix):
         """What the biases are beside codes that are centred: exact."""
         assert self.stored.biases is not None
         biases = self._of_blocks(self.stored.biases(self.rows).astype(np.float64))
-        centred: F64 = biases + self.scale() * 2 ** (self.layout.bits - 1)
+        centred: F64 = biases + self.scale() * 2 ** (self.stored.bits - 1)
         return centred
 
     def zero_points(self) -> U8 | None:
-        """uint8 [rows, blocks]; written out where codes are widened."""
-        if not self.layout.zero_points:
-            return None
-        if self.stored.zeros is None:
-            return np.full((self.layout.rows, self.layout.block_shape.blocks), 2 ** (self.stored.bits - 1), np.uint8)
-        return self._of_blocks(self.stored.zeros(self.rows))
+        """uint8 [rows, blocks]; None where there are none."""
+        return None if self.stored.zeros is None else self._of_blocks(self.stored.zeros(self.rows)) + self._shift
 
     def column_order(self) -> npt.NDArray[np.intp] | None:
         """Of the columns that it has."""
         order = self.stored.columns
         return None if order is None else order[self.first_column : self.first_column + self.layout.columns]
+
+    @property
+    def _shift(self) -> np.uint8:
+        """What widened codes are moved by, so that their middle stays the middle."""
+        return np.uint8((1 << (self.layout.bits - 1)) - (1 << (self.stored.bits - 1)))
 
     def _of_blocks(self, groups: npt.NDArray[Any]) -> npt.NDArray[Any]:
         size = self.layout.block_size
@@ -113,8 +115,7 @@ def integer_matrix(where: str, rows: int, columns: int, group: int, scale_type: 
             f"{where}: groups of {group} in rows of {columns} weights are no whole blocks of 16 to {MOST_BLOCK}",
             "not supported yet: convert a GGUF of the model",
         )
-    bits = WIDER.get(stored.bits, stored.bits)
-    zeros = stored.biases is None and (stored.zeros is not None or bits != stored.bits)
+    bits, zeros = WIDER.get(stored.bits, stored.bits), stored.zeros is not None
     layout = Layout(
         bits, block, rows, columns, stored.biases is not None, float16_scale=scale_type == "F16", together=group,
         zero_points=zeros,
