@@ -29,14 +29,17 @@ class PlantedFolder:
         """An initializer."""
         return next(one for one in self.model.graph.initializer if one.name == name)
 
-    def array(self, name: str) -> NDArray[Any]:
-        """The numbers of an initializer, to be changed in place."""
+    def raw(self, name: str) -> NDArray[np.uint8]:
+        """The bytes of an initializer, to be changed in place."""
         tensor = self.tensor(name)
         known = {entry.key: entry.value for entry in tensor.external_data}
         if known:
-            raw = self.data[int(known["offset"]) :][: int(known["length"])]
-        else:
-            raw = self.arrays.setdefault(name, np.frombuffer(tensor.raw_data, np.uint8).copy())
+            return self.data[int(known["offset"]) :][: int(known["length"])]
+        return self.arrays.setdefault(name, np.frombuffer(tensor.raw_data, np.uint8).copy())
+
+    def array(self, name: str) -> NDArray[Any]:
+        """The numbers of an initializer, to be changed in place."""
+        tensor, raw = self.tensor(name), self.raw(name)
         return raw.view(VIEWS[tensor.data_type]).reshape(list(tensor.dims))
 
     def node(self, name: str) -> onnx.NodeProto:
