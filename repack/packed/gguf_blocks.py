@@ -53,10 +53,17 @@ def q4_0(matrix: BlockMatrix) -> tuple[U8, Loss]:
 
 
 def q4_1(matrix: BlockMatrix) -> tuple[U8, Loss]:
-    """| d f16 | m f16 | low: q0..q15, high: q16..q31 |."""
+    """| d f16 | m f16 | low: q0..q15, high: q16..q31 |.
+
+    Codes of a block that are all larger than 0 count from the smallest on, where that has the minimum fit float16.
+    """
     loss = Loss()
     d, minimum = _numbers(matrix, loss)
-    return _blocks(matrix, _float16(d, loss), _float16(minimum, loss), _nibbles(matrix)), loss
+    least = pair_unpack(matrix.codes()).reshape(*d.shape, BLOCK).min(axis=2)
+    moved = minimum + least * d
+    shift = np.where(~_fits(minimum) & _fits(moved), least, 0).astype(np.uint8)
+    minimum = np.where(shift > 0, moved, minimum)
+    return _blocks(matrix, _float16(d, loss), _float16(minimum, loss), _nibbles(matrix, shift)), loss
 
 
 def q8_0(matrix: BlockMatrix) -> tuple[U8, Loss]:
@@ -133,9 +140,18 @@ def _float16(values: F64, loss: Loss) -> U8:
     return stored.reshape(-1, 1).view(np.uint8)
 
 
-def _nibbles(matrix: BlockMatrix) -> U8:
-    """[blocks, 16]: the first half of a block's codes in the low nibbles."""
+def _fits(values: F64) -> npt.NDArray[np.bool_]:
+    """Which numbers float16 has."""
+    with np.errstate(over="ignore", under="ignore"):
+        fits: npt.NDArray[np.bool_] = values.astype(np.float16).astype(np.float64) == values
+    return fits
+
+
+def _nibbles(matrix: BlockMatrix, less: U8 | None = None) -> U8:
+    """[blocks, 16]: the first half of a block's codes in the low nibbles; `less` is taken from each of a block."""
     codes = pair_unpack(matrix.codes()).reshape(-1, 2, BLOCK // 2)
+    if less is not None:
+        codes = codes - less.reshape(-1, 1, 1)
     return pair_pack(codes.transpose(0, 2, 1).reshape(len(codes), BLOCK))
 
 
