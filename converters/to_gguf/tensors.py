@@ -173,5 +173,5 @@ def _refusal(left: Sequence[OutTensor]) -> MobiusError:
         )
     return MobiusError(
         f"{len(left)} quantized tensors, such as {first.name}, have no exact type in GGUF: {reason}",
-        f"--to-gguf-type {'|'.join(TYPES)} writes these in a type that rounds (f32: only larger)",
+        f"--to-gguf-type f32 writes these exactly, only larger; {'|'.join(t for t in TYPES if t != 'f32')} round them",
     )
