@@ -18,6 +18,7 @@ F32 = NDArray[np.float32]
 Stored = tuple[str, NDArray[Any]]  # the format's name of the type, and the bytes' array
 HEADS, KV_HEADS, DIM, HIDDEN, WIDTH, VOCAB, LAYERS = 4, 2, 64, 256, 384, 320, 2
 THETA, EPSILON = 500.0, 1e-2
+PAIRED = ("llama", "granite", "smollm3")  # architectures of which GGUF files have pairs side by side
 LAYER_NAMES = {
     "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_norm": "attn_q_norm",
     "self_attn.k_norm": "attn_k_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
@@ -180,7 +181,7 @@ def gguf_tensors(kind: str, weights: Mapping[str, F32]) -> dict[str, Any]:
                 names[f"model.layers.{layer}.{theirs}.{part}"] = f"blk.{layer}.{ours}.{part}"
     tensors = {}
     for name, values in weights.items():
-        turned = kind == "llama" and (".q_proj." in name or ".k_proj." in name)
+        turned = kind in PAIRED and (".q_proj." in name or ".k_proj." in name)
         tensors[names[name]] = encode(_neighbours(values) if turned else values, "F32")
     return tensors
 

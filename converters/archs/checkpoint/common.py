@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from converters.archs.checkpoint.config import Config
+from converters.archs.checkpoint.rope import rope_keys
 from repack.errors import MobiusError
 
 _FULL = "full_attention"
@@ -32,7 +33,7 @@ def decoder_keys(config: Config, *, kv_heads: int | None = None, head_dim: int |
         "attention.key_length": dim,
         "attention.value_length": dim,
         "attention.layer_norm_rms_epsilon": config.number("rms_norm_eps", 1e-6),
-        **_rope(config),
+        **rope_keys(config, dim),
     }
 
 
@@ -50,28 +51,6 @@ def expert_keys(config: Config, width: int) -> dict[str, Any]:
         "expert_used_count": config.integer("num_experts_per_tok"),
         "expert_feed_forward_length": config.integer("moe_intermediate_size", width),
     }
-
-
-def _rope(config: Config) -> dict[str, Any]:
-    """Of version 4 of transformers, `rope_theta` and `rope_scaling`; of version 5, `rope_parameters`."""
-    theta = config.get("rope_theta")
-    new, old = config.get("rope_parameters"), config.get("rope_scaling")
-    given = dict(new if new is not None else old or {})
-    if new is not None and old is not None and new != old:
-        raise MobiusError("config.json: rope_parameters and rope_scaling differ", "remove the one that is wrong")
-    inner = given.pop("rope_theta", theta)
-    if theta is not None and inner != theta:
-        raise MobiusError("config.json: rope_theta and rope_parameters differ", "remove the one that is wrong")
-    kind = given.pop("rope_type", given.get("type", "default"))
-    given.pop("type", None)
-    base = Config({"rope_theta": inner}).number("rope_theta", 10000.0)
-    factor = given.pop("factor", None) if kind == "linear" else None
-    if kind not in ("default", "linear") or given:
-        raise config.wrong("rope_scaling", {"rope_type": kind, **given}, "none, linear")
-    if kind == "default":
-        return {"rope.freq_base": base}
-    stretched = Config({"factor": factor}).number("factor")
-    return {"rope.freq_base": base, "rope.scaling.type": "linear", "rope.scaling.factor": stretched}
 
 
 def _only_full_attention(config: Config, layers: int) -> None:

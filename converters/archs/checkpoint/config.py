@@ -31,6 +31,11 @@ class Config:
         found = self._values.get(key, default)
         return default if found is None else found
 
+    def raw(self, key: str, default: Any) -> Any:
+        """The value as it is, null too; the default only where there is none."""
+        self._read.add(key)
+        return self._values.get(key, default)
+
     def integer(self, key: str, default: int | None = None) -> int:
         """A whole number of at least 1."""
         value = self.get(key, default)

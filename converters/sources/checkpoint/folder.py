@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from converters.archs.checkpoint.model_types import metadata_of
+from converters.archs.checkpoint.model_types import described
 from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.checkpoint.entries import Found, QuantizedEntry
 from converters.sources.checkpoint.files import CONFIG, read_json, read_tensors, tensor_files
@@ -56,12 +56,21 @@ class CheckpointFolder:
     half_split = True
     kind = "checkpoint"
 
-    def __init__(self, path: Path, files: list[Path], metadata: Mapping[str, Any], found: Found) -> None:
+    def __init__(
+        self,
+        path: Path,
+        files: list[Path],
+        metadata: Mapping[str, Any],
+        found: Found,
+        made: Mapping[str, npt.NDArray[np.float32]],
+    ) -> None:
         self.path, self.files, self.metadata = path, files, metadata
         self.size = sum(file.stat().st_size for file in files)
         architecture = str(metadata["general.architecture"])
         names = gguf_names(found, architecture, metadata[f"{architecture}.block_count"])
         self.tensors = {stored: _tensor(stored, found[name]) for name, stored in names.items()}
+        for name, values in made.items():
+            self.tensors[name] = _tensor(name, Entry("F32", values.shape, values.view(np.uint8)))
         self.rounded: Mapping[str, Mapping[str, Rounding]] = {}
 
     @classmethod
@@ -75,9 +84,10 @@ class CheckpointFolder:
         config, files = read_json(path / CONFIG), tensor_files(path)
         beside = {name: read_json(path / name) for name in SIDE_FILES}
         found = stacked(gather_modules(read_tensors(path, files), config, beside))
-        metadata = {**metadata_of(config, found), "general.name": path.absolute().name, **sampling_metadata(path)}
+        keys, made = described(config, found)
+        metadata = {**keys, "general.name": path.absolute().name, **sampling_metadata(path)}
         others = [path / name for name in (CONFIG, "tokenizer.json", "tokenizer_config.json")]
-        return cls(path, [*files, *(other for other in others if other.exists())], metadata, found)
+        return cls(path, [*files, *(other for other in others if other.exists())], metadata, found, made)
 
     def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
         """A quantized tensor; None for floats."""

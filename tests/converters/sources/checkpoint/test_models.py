@@ -1,5 +1,6 @@
 """Whole models from Hugging Face folders: logits against llama.cpp on the same weights, stored numbers bit for bit."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from converters.target import choose_target
 from tests.support import checkpoint as tiny
 from tests.support.any_arch import llama_logits
 from tests.support.runner import TOLERANCE, TinySession, prompt
+from tests.support.tiny import encode, write_file
 
 IDS = prompt(40, tiny.VOCAB)
 LINEAR = {"rope.scaling.type": "linear", "rope.scaling.factor": 3.0}
@@ -21,10 +23,20 @@ NEW = {"rope_theta": None, "rope_parameters": {"rope_theta": tiny.THETA, "rope_t
 
 
 def check(
-    tmp: Path, kind: str, config: dict[str, Any], tensors: Any, weights: Any, shards: int = 1, **keys: Any
+    tmp: Path,
+    kind: str,
+    config: dict[str, Any],
+    tensors: Any,
+    weights: Any,
+    shards: int = 1,
+    more: Any = None,
+    **keys: Any,
 ) -> None:
+    """`kind` and `keys` are those of the GGUF, which has `more` tensors."""
     folder = tiny.write_checkpoint(tmp / "model", config, tensors, shards)
-    wanted = llama_logits(tiny.write_gguf(tmp / "f32.gguf", kind, weights, **keys), IDS, 256)
+    stored = {**tiny.gguf_tensors(kind, weights), **(more or {})}
+    gguf = write_file(tmp / "f32.gguf", kind, tiny.gguf_metadata(kind, **keys), stored)
+    wanted = llama_logits(gguf, IDS, 256)
     assert wanted.std() > 0.1
     for ep in ("cpu", "onnx"):
         with open_source(folder) as source:
@@ -49,6 +61,62 @@ def test_plain(tmp_path: Path, kind: str, dtype: str, changes: Any, shards: int,
     weights = tiny.weights_of(kind)
     tensors = {name: tiny.stored(values, dtype) for name, values in weights.items()}
     check(tmp_path, kind, tiny.config_of(kind, **changes), tensors, weights, shards, **keys)
+
+
+LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
+
+
+def slowed(factor: float, low: float, high: float, context: int) -> list[float]:
+    """Llama 3.1's divisors of the frequencies, one by one, as its own program has them."""
+    found = []
+    for channel in range(0, tiny.DIM, 2):
+        length = 2 * math.pi * tiny.THETA ** (channel / tiny.DIM)  # of a turn, in tokens
+        if length < context / high:
+            found.append(1.0)
+        elif length > context / low:
+            found.append(factor)
+        else:
+            smooth = (context / length - low) / (high - low)
+            found.append(1 / ((1 - smooth) / factor + smooth))
+    return found
+
+
+@pytest.mark.parametrize("spelling", ["rope_scaling", "rope_parameters"])
+def test_llama3(tmp_path: Path, spelling: str) -> None:
+    factors = slowed(*LLAMA3.values())  # type: ignore[arg-type]
+    assert {1.0, 8.0} < set(factors)
+    weights = tiny.weights_of("llama")
+    tensors = {name: tiny.stored(values, "BF16") for name, values in weights.items()}
+    given = {"rope_type": "llama3", **LLAMA3, **({"rope_theta": tiny.THETA} if spelling == "rope_parameters" else {})}
+    config = tiny.config_of("llama", **{spelling: given})
+    freqs = encode(np.array(factors, np.float32), "F32")
+    check(tmp_path, "llama", config, tensors, weights, more={"rope_freqs.weight": freqs})
+
+
+YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 4.0, "rope.scaling.original_context_length": 32}
+GRANITE = {"embedding_multiplier": 3.0, "residual_multiplier": 0.4, "attention_multiplier": 0.2, "logits_scaling": 2.0}
+GRANITE_KEYS = {"embedding_scale": 3.0, "residual_scale": 0.4, "attention.scale": 0.2, "logit_scale": 2.0}
+
+
+STRETCHED = {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32}}
+NOPE = {"no_rope_layers": [1, 1, 1, 0], "no_rope_layer_interval": 4, "num_hidden_layers": 4}
+RELATIVES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("mistral", "llama", {"sliding_window": None}, {}),
+    ("granite", "granite", GRANITE, GRANITE_KEYS),
+    ("qwen3", "qwen3", STRETCHED, YARN),
+    ("smollm3", "smollm3", NOPE, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "arch", "changes", "keys"), RELATIVES)
+def test_relatives(
+    tmp_path: Path, kind: str, arch: str, changes: Any, keys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tiny, "LAYERS", changes.get("num_hidden_layers", tiny.LAYERS))
+    base = "qwen3" if kind == "qwen3" else "llama"
+    weights = tiny.weights_of(base)
+    tensors = {name: tiny.stored(values, "BF16") for name, values in weights.items()}
+    check(tmp_path, arch, {**tiny.config_of(base, model_type=kind), **changes}, tensors, weights, **keys)
 
 
 def packed(kind: str, bits: int, group: int | None) -> tuple[dict[str, Any], dict[str, tiny.Packed], Any]:

@@ -31,7 +31,8 @@ def opened(folder: Path, config: dict[str, Any], change: Any = None) -> str:
     ("changes", "told"),
     [
         ({"hidden_act": "gelu"}, "hidden_act is 'gelu'"),
-        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "llama3"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "no low_freq_factor"),
+        ({"rope_scaling": {"rope_type": "dynamic", "factor": 8.0}}, "dynamic"),
         ({"rope_parameters": {"rope_theta": 1.0}}, "rope_theta and rope_parameters differ"),
         ({"sliding_window": 64}, "sliding_window is 64"),
         ({"layer_types": ["sliding_attention"] * 2}, "layer_types"),
