@@ -22,8 +22,8 @@ BAND = 4096  # GGUF blocks that are decoded together
 class Layout:
     """Shapes of a quantized matrix [rows, columns]: weight = scale * (code - 2**(bits-1)) + offset.
 
-    `float16_scale`: float16 holds every scale as it is. `together`: how many columns the file stores as one, a multiple
-    of a block. `zero_points`: each block has an integer of its own in place of 2**(bits-1).
+    `scale_type`: a type that holds every scale as it is. `together`: how many columns the file stores as one, a
+    multiple of a block. `zero_points`: each block has an integer of its own in place of 2**(bits-1).
     """
 
     bits: int
@@ -31,7 +31,7 @@ class Layout:
     rows: int
     columns: int
     has_offset: bool
-    float16_scale: bool = False
+    scale_type: str = "float32"
     together: int = 0
     zero_points: bool = False
 
@@ -182,5 +182,5 @@ def layout_of(quant: QuantType, rows: int, columns: int, where: str) -> Layout:
             f"{where}: rows of {columns} weights are not a multiple of the {quant.name} block of {block}",
             "the file is damaged or made by an unusual tool: download it again",
         )
-    has_offset, float16_scale = quant.offset is not None, quant.float16_scale is not None
-    return Layout(quant.bits, quant.block_size, rows, columns, has_offset, float16_scale, together=block)
+    has_offset, scale_type = quant.offset is not None, "float16" if quant.float16_scale else "float32"
+    return Layout(quant.bits, quant.block_size, rows, columns, has_offset, scale_type, together=block)

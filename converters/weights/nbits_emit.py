@@ -19,14 +19,14 @@ from repack.registry import QUANT_TYPES
 
 
 def emit_fast(c: GraphContext, name: str, layout: Layout, parts: Sequence[StoredRows]) -> NBitsMatrix:
-    """The operator's final inputs; only float16 scales of the file may wait for a Cast."""
+    """The operator's final inputs; only 16-bit scales of the file may wait for a Cast."""
     g, wanted = c.graph, c.target.dtype
     shape = (layout.rows, layout.block_shape.blocks)
     offset = None
     if layout.has_offset:
         offset = g.initializer(f"{name}.offset", wanted, shape, upright(parts, pieces.offset(wanted)))
     # Stored as the file has them where widening them is exact.
-    dtype = "float16" if layout.float16_scale and wanted == "float32" else wanted
+    dtype = layout.scale_type if wanted == "float32" else wanted
     codes = g.initializer(
         f"{name}.codes",
         "uint8",

@@ -50,6 +50,8 @@ def rounded(values: Floats, dtype: str) -> tuple[npt.NDArray[Any], list[Rounding
 
     None: not all results are finite.
     """
+    if dtype == "bfloat16":
+        import ml_dtypes  # noqa: F401 - numpy knows the name from then on
     stored = np.empty(values.shape, dtype)
     flat, out = np.ascontiguousarray(values).reshape(-1), stored.reshape(-1)
 

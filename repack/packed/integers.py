@@ -18,6 +18,7 @@ from repack.errors import MobiusError
 Rows = slice | npt.NDArray[np.intp]  # a run of rows, or some in an order of their own
 F32 = npt.NDArray[np.float32]
 BITS = (2, 3, 4, 8)
+NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # of types of scales
 WIDER = {2: 4, 3: 4, 5: 8, 6: 8}  # bits that codes are widened to, which are the operators'
 MOST_BLOCK, LEAST_BLOCK = 128, 16  # of groups that span whole rows, and the least that the operator takes
 
@@ -117,7 +118,7 @@ def integer_matrix(where: str, rows: int, columns: int, group: int, scale_type: 
         )
     bits, zeros = WIDER.get(stored.bits, stored.bits), stored.zeros is not None
     layout = Layout(
-        bits, block, rows, columns, stored.biases is not None, float16_scale=scale_type == "F16", together=group,
+        bits, block, rows, columns, stored.biases is not None, NAMES[scale_type], together=group,
         zero_points=zeros,
     )  # fmt: skip
     return IntegerMatrix(layout, stored, group, slice(0, rows))
