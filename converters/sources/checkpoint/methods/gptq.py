@@ -50,9 +50,16 @@ def put_together(given: Mapping[str, Any], tensors: Tensors, version: int) -> Fo
     bits, group = (integer(given, key, "GPTQ") for key in ("bits", "group_size"))
     if bits not in BITS:
         raise MobiusError(f"GPTQ: {bits} bits cannot be read", f"supported: {', '.join(map(str, BITS))} bits")
-    return gathered(
-        tensors, CODES, (ZEROS, SCALES, ORDER), lambda stem: _packed(stem, tensors, bits, group, version)
-    )  # fmt: skip
+
+    def make(stem: str) -> IntegerEntry:
+        made = _packed(stem, tensors, bits, group, version)
+        if given.get("sym") is True and made.whole.layout.zero_points:
+            raise contradiction(
+                f"{stem}: read as version {version}, zero points are not symmetric, as sym says they are"
+            )
+        return made
+
+    return gathered(tensors, CODES, (ZEROS, SCALES, ORDER), make)
 
 
 def _packed(stem: str, tensors: Tensors, bits: int, given_group: int, version: int) -> IntegerEntry:

@@ -123,3 +123,15 @@ def test_ambiguous_zero_points(tmp_path: Path) -> None:
         stored |= form.write(name.removesuffix(".weight"), quantized(tensors[name].shape, form, number))
     with pytest.raises(MobiusError, match=r"zero points of 15, which programs read as 0 or as 16"):
         CheckpointFolder.open(tiny.write_checkpoint(tmp_path, config, stored))
+
+
+def test_symmetric_in_name_only(tmp_path: Path) -> None:
+    """Zero points of version 1 in a folder that says version 2: each weight would be one scale too large."""
+    form = FORMS["gptq"]
+    given = {**form.config["quantization_config"], "checkpoint_format": "gptq_v2"}
+    config, tensors = tiny.config_of("llama", quantization_config=given), tiny.weights_of("llama")
+    stored = {name: tiny.stored(values, "F16") for name, values in tensors.items() if "_proj" not in name}
+    for number, name in enumerate(name for name in tensors if "_proj" in name):
+        stored |= form.write(name.removesuffix(".weight"), quantized(tensors[name].shape, form, number))
+    with pytest.raises(MobiusError, match="read as version 2, zero points are not symmetric"):
+        CheckpointFolder.open(tiny.write_checkpoint(tmp_path, config, stored))
