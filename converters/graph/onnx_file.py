@@ -33,9 +33,9 @@ def write_graph(
     `producer` is a name and a version. Weights are computed one at a time; what they raise is passed on. `on_tensor` is
     called before each of them and at the end: its bytes are those of all initializers together.
     """
-    with StreamHash() as hashing:
-        _save(graph, folder, metadata, producer, on_tensor, files, hashing)
-        return hashing.of(folder / files.data)
+    hashing = StreamHash()
+    _save(graph, folder, metadata, producer, on_tensor, files, hashing)
+    return hashing.of(folder / files.data)
 
 
 def _save(

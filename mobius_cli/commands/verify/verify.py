@@ -80,6 +80,7 @@ def verify_folder(request: Request, output: Output) -> bool:
     if request.reference is not None:
         reference, codec = _saved_reference(request, manifest), TextCodec(request.folder)
     else:
+        _check_asked(request, manifest)
         findings = prove_folder(
             request.folder, _the_file(request), manifest, output, weights_only=request.weights_only
         )  # fmt: skip
@@ -131,6 +132,23 @@ def _check(request: Request) -> None:
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         reason = "it is a folder" if path.is_dir() else f"there is no folder {path.parent}"
         raise InputError(f"{path}: cannot write it ({reason})", "give --write-reference the name of a file")
+
+
+def _check_asked(request: Request, manifest: Manifest) -> None:
+    """Refuse, before anything is compared or printed, what an engine could not be asked."""
+    given = request.llama_server
+    if request.weights_only or TOKENIZER not in manifest.files:
+        return
+    if given is not None and not given.startswith(("http://", "https://")):
+        find_llama_server(given)
+    elif given is not None and request.exact:
+        raise InputError("--exact starts llama-server itself, on a float32 copy", "give the path of llama-server")
+    codec, lengths = TextCodec(request.folder), []
+    if request.text is not None:
+        lengths = [len(open_text(request.text, request.text_tokens, manifest.target.context_length, codec).ids)]
+    prompts = load_prompts(request.prompts, request.prompt_file) if request.asks_prompts else []
+    lengths += [len(codec.encode(prompt)) + request.tokens for prompt in prompts]
+    _check_lengths(lengths, manifest.target.context_length)
 
 
 def _saved_reference(request: Request, manifest: Manifest) -> Reference:
@@ -232,8 +250,6 @@ def _server(
     """The user's running server, or one of our own; for --exact on a float32 copy of the file."""
     given = request.llama_server
     if given is not None and given.startswith(("http://", "https://")):
-        if request.exact:
-            raise InputError("--exact starts llama-server itself, on a float32 copy", "give the path of llama-server")
         return LlamaServer.attach(given)
     binary, model = find_llama_server(given), source.path
     if request.exact:

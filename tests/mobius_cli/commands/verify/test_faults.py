@@ -47,7 +47,7 @@ def _no_llama(monkeypatch: pytest.MonkeyPatch) -> None:
     def started(*_: Any, **__: Any) -> None:
         raise MobiusError("llama.cpp was started")
 
-    monkeypatch.setattr(verify, "find_llama_server", started)
+    monkeypatch.setattr(verify, "_server", started)
 
 
 def scaled(folder: PlantedFolder, factor: float, *rows: int) -> None:
@@ -238,6 +238,7 @@ MIXTURE: dict[str, tuple[Plant, str]] = {
 }  # fmt: skip
 
 
+FEW = ("-p", "a", "-n", 1)
 FAULTS = {"dense": DENSE, "texts": TEXTS, "mixture": MIXTURE}
 
 
@@ -246,7 +247,7 @@ def test_a_fault_is_named(folders: Path, tmp_path: Path, model: str, fault: str)
     plant, named = FAULTS[model][fault]
     folder = PlantedFolder(folders / model, tmp_path / "wrong")
     plant(folder)
-    done = mobius("verify", folder.save(), "--gguf", folders / f"{model}.gguf", "--json")
+    done = mobius("verify", folder.save(), "--gguf", folders / f"{model}.gguf", *FEW, "--json")
     assert done.exit_code == 1, done.stderr
     found = json.loads(done.stdout)
     assert found["verdict"] == "diverged" and not found["passed"]
@@ -267,7 +268,7 @@ def test_what_weights_only_leaves_out(folders: Path, tmp_path: Path) -> None:
     attribute(folder, "lm_head/MatMulNBits", "accuracy_level", 0)
     asked = (folder.save(), folders / "dense.gguf")
     assert mobius("verify", *asked, "--weights-only").exit_code == 0
-    done = mobius("verify", *asked)
+    done = mobius("verify", *asked, *FEW)
     last = done.stdout.splitlines()[-1]
     assert done.exit_code == 1 and last.startswith(
         "FAIL: the folder is not what its source makes, 2 differences in its"
@@ -312,7 +313,7 @@ def test_other_targets(folders: Path, tmp_path: Path, model: str, options: tuple
         raw = bytearray(data.read_bytes())
         raw[place] ^= 4
         data.write_bytes(raw)
-        done = mobius("verify", folder, source)
+        done = mobius("verify", folder, source, *FEW)
         assert done.exit_code == 1, f"byte {place} of {options}"
         raw[place] ^= 4
         data.write_bytes(raw)
@@ -334,7 +335,7 @@ def test_a_manifest_that_forgets_the_data(folders: Path, tmp_path: Path) -> None
     del content["files"]["model.onnx_data"]
     (folder / "mobius.json").write_text(json.dumps(content))
     (folder / "model.onnx_data").unlink()
-    done = mobius("verify", folder, folders / "dense.gguf")
+    done = mobius("verify", folder, folders / "dense.gguf", *FEW)
     assert done.exit_code == 2 and "has no model.onnx_data beside it" in done.stderr
 
 

@@ -87,7 +87,8 @@ def test_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: tuple
 
     monkeypatch.setattr(stream_hash, "sha256_of", read)
     pieces = [np.arange(1, 6, dtype=np.uint8) for _ in places]
-    with (tmp_path / "f").open("wb") as file, StreamHash() as hashing:
+    with (tmp_path / "f").open("wb") as file:
+        hashing = StreamHash()
         for place, piece in zip(places, pieces, strict=True):
             hashing.feed(place, piece)
             file.seek(place)
