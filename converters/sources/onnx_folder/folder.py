@@ -197,6 +197,9 @@ def _check_kind(folder: Path, manifest: Manifest) -> None:
         raise MobiusError(f"{folder} holds a {target.dtype} graph, and numbers of the file may be rounded in it",
                           f"{hint} --dtype, for cpu or any runtime")  # fmt: skip
     unknown = {r.source_type for r in manifest.tensors if r.stored_as} - {*QUANT_TYPES, *FLOAT_TYPES}
+    if packed := sorted(name for name in unknown if name.startswith("INT")):
+        raise MobiusError(f"{folder} was made from a quantized checkpoint ({packed[0]}): it cannot be rewritten yet",
+                          "convert the checkpoint itself once more, with the options that you want")  # fmt: skip
     if unknown or target.quant_format not in FORMATS:
         raise MobiusError(f"{folder} holds types that this version does not know: {', '.join(sorted(unknown))}",
                           "use the version that wrote it")  # fmt: skip

@@ -10,6 +10,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tests.support import checkpoint as tiny
 from tests.support.cli import contents
 from tests.support.cli import mobius as run
+from tests.support.int4 import FORMS, quantized
 from tests.support.planted import PlantedFolder
 
 
@@ -97,3 +98,15 @@ def test_a_folder_made_of_floats_is_rewritten_to_the_same_bytes(tmp_path: Path, 
     for source, name in ((folder, "a"), (tmp_path / "a", "b")):
         assert run("convert", source, "-o", tmp_path / name, "--ep", "cpu").exit_code == 0
     assert contents(tmp_path / "b") == contents(tmp_path / "a")
+
+
+def test_a_folder_of_integers_is_not_rewritten(tmp_path: Path) -> None:
+    form, weights = FORMS["awq"], tiny.weights_of("llama")
+    tensors = {name: tiny.stored(values, "F16") for name, values in weights.items() if "_proj" not in name}
+    for number, name in enumerate(name for name in weights if "_proj" in name):
+        tensors |= form.write(name.removesuffix(".weight"), quantized(weights[name].shape, form, number))
+    tiny.write_checkpoint(tmp_path / "model", tiny.config_of("llama", **form.config), tensors)
+    assert run("convert", tmp_path / "model", "-o", tmp_path / "out", "--ep", "cpu").exit_code == 0
+    done = run("convert", tmp_path / "out", "-o", tmp_path / "other")
+    assert done.exit_code == 1 and "convert the checkpoint itself once more" in done.stderr
+    assert not (tmp_path / "other").exists()
