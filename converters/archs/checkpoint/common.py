@@ -11,8 +11,17 @@ _FULL = "full_attention"
 ATTENTION_BIASES = tuple(f"{part}_proj.bias" for part in "qkvo")
 
 
-def decoder_keys(config: Config, *, kv_heads: int | None = None, head_dim: int | None = None) -> dict[str, Any]:
+def decoder_keys(
+    config: Config,
+    *,
+    kv_heads: int | None = None,
+    head_dim: int | None = None,
+    activation: str = "silu",
+    windows: bool = False,
+) -> dict[str, Any]:
     """Sizes, epsilon and rotary embedding; `kv_heads` and `head_dim` are what the class takes where nothing is said.
+
+    `windows`: the caller reads which layers have them.
 
     Raises:
         MobiusError: a number is missing, or not supported.
@@ -20,8 +29,9 @@ def decoder_keys(config: Config, *, kv_heads: int | None = None, head_dim: int |
     heads, hidden = config.integer("num_attention_heads"), config.integer("hidden_size")
     dim = config.integer("head_dim", head_dim or hidden // heads)
     layers = config.integer("num_hidden_layers")
-    config.expect("hidden_act", "silu")
-    _only_full_attention(config, layers)
+    config.expect("hidden_act", activation)
+    if not windows:
+        _only_full_attention(config, layers)
     return {
         "context_length": config.integer("max_position_embeddings"),
         "vocab_size": config.integer("vocab_size"),

@@ -36,6 +36,8 @@ def _given(config: Config) -> tuple[float, str, dict[str, Any]]:
     """The base, the kind of scaling, and its numbers."""
     theta = config.get("rope_theta")
     new, old = config.get("rope_parameters"), config.get("rope_scaling")
+    if isinstance(new, dict) and "full_attention" in new:  # of each kind of layer; these are the global ones
+        new = new["full_attention"]
     given = dict(new if new is not None else old or {})
     if new is not None and old is not None and new != old:
         raise MobiusError("config.json: rope_parameters and rope_scaling differ", "remove the one that is wrong")

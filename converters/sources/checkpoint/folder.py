@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from converters.archs.checkpoint.model_types import described
+from converters.archs.checkpoint.model_types import Description, described
 from converters.folder.source_file import OnBytes, SourceFile, ignored
 from converters.sources.checkpoint.entries import Found, QuantizedEntry
 from converters.sources.checkpoint.files import CONFIG, read_json, read_tensors, tensor_files
@@ -62,14 +62,15 @@ class CheckpointFolder:
         files: list[Path],
         metadata: Mapping[str, Any],
         found: Found,
-        made: Mapping[str, npt.NDArray[np.float32]],
+        model: Description,
     ) -> None:
         self.path, self.files, self.metadata = path, files, metadata
         self.size = sum(file.stat().st_size for file in files)
         architecture = str(metadata["general.architecture"])
         names = gguf_names(found, architecture, metadata[f"{architecture}.block_count"])
         self.tensors = {stored: _tensor(stored, found[name]) for name, stored in names.items()}
-        for name, values in made.items():
+        self._plus_one = model.plus_one
+        for name, values in model.made.items():
             self.tensors[name] = _tensor(name, Entry("F32", values.shape, values.view(np.uint8)))
         self.rounded: Mapping[str, Mapping[str, Rounding]] = {}
 
@@ -84,10 +85,10 @@ class CheckpointFolder:
         config, files = read_json(path / CONFIG), tensor_files(path)
         beside = {name: read_json(path / name) for name in SIDE_FILES}
         found = stacked(gather_modules(read_tensors(path, files), config, beside))
-        keys, made = described(config, found)
-        metadata = {**keys, "general.name": path.absolute().name, **sampling_metadata(path)}
+        model = described(config, found)
+        metadata = {**model.metadata, "general.name": path.absolute().name, **sampling_metadata(path)}
         others = [path / name for name in (CONFIG, "tokenizer.json", "tokenizer_config.json")]
-        return cls(path, [*files, *(other for other in others if other.exists())], metadata, found, made)
+        return cls(path, [*files, *(other for other in others if other.exists())], metadata, found, model)
 
     def matrix(self, name: str, order: Order = None, expert: int | None = None) -> BlockMatrix | None:
         """A quantized tensor; None for floats."""
@@ -105,6 +106,8 @@ class CheckpointFolder:
         if expert is None and isinstance(tensor.held, Stack):
             return np.stack([self.floats(name, order, number) for number in range(shape[0])])
         values = read_floats(self.raw(name, expert=expert), tensor.type_name)
+        if self._plus_one and name.endswith("norm.weight"):
+            values = values + np.float32(1)  # as GGUF files have them
         return (values if order is None else values.reshape(len(order), -1)[order]).reshape(shape)
 
     def raw(self, name: str, order: Order = None, expert: int | None = None) -> npt.NDArray[np.uint8]:

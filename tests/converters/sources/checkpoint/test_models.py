@@ -30,6 +30,7 @@ def check(
     weights: Any,
     shards: int = 1,
     more: Any = None,
+    tolerance: float = TOLERANCE,
     **keys: Any,
 ) -> None:
     """`kind` and `keys` are those of the GGUF, which has `more` tensors."""
@@ -45,7 +46,7 @@ def check(
             write_graph(plan.graph, tmp / ep, {}, ("test", "0"))
         session = TinySession(tmp / ep, plan.states)
         for steps in (None, [len(IDS) - 8, *[1] * 8]):
-            assert np.abs(session.logits(IDS, steps) - wanted).max() < TOLERANCE
+            assert np.abs(session.logits(IDS, steps) - wanted).max() < tolerance
 
 
 @pytest.mark.parametrize(

@@ -70,9 +70,9 @@ def test_config(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
 def test_model_type(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     tiny.write_checkpoint(
-        tmp_path / "x", {"model_type": "phi3"}, {"a.weight": tiny.stored(np.ones(1, np.float32), "F32")}
+        tmp_path / "x", {"model_type": "phi"}, {"a.weight": tiny.stored(np.ones(1, np.float32), "F32")}
     )
-    with pytest.raises(MobiusError, match="model_type 'phi3' cannot be read"):
+    with pytest.raises(MobiusError, match="model_type 'phi' cannot be read"):
         CheckpointFolder.open(tmp_path / "x")
 
 
