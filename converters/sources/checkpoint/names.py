@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 from repack.errors import MobiusError
 
-SUFFIXES = (".weight", ".bias")
+SUFFIXES = (".weight", ".bias", ".scale")
 # What folders have beside weights; the class makes them itself.
 NOT_WEIGHTS = (".rotary_emb.inv_freq",)
 
 
 def gguf_names(names: Iterable[str], architecture: str, layers: int) -> dict[str, str]:
-    """GGUF's name of each tensor; only those that end in .weight or .bias are asked for.
+    """GGUF's name of each tensor; only those that end in .weight, .bias or .scale are asked for.
 
     Raises:
         MobiusError: there is none, or two tensors would get one name.

@@ -7,12 +7,13 @@ from converters.sources.checkpoint.entries import Found, Method, Tensors, contra
 from converters.sources.checkpoint.methods.auto_round import AUTO_ROUND
 from converters.sources.checkpoint.methods.awq import AWQ
 from converters.sources.checkpoint.methods.compressed_tensors import COMPRESSED_TENSORS
+from converters.sources.checkpoint.methods.ct_fp4 import CT_FP4
 from converters.sources.checkpoint.methods.gptq import GPTQ
 from converters.sources.checkpoint.methods.mlx import MLX
 from converters.sources.checkpoint.safetensors import Entry
 from repack.errors import MobiusError
 
-METHODS: tuple[Method, ...] = (COMPRESSED_TENSORS, AWQ, GPTQ, AUTO_ROUND, MLX)
+METHODS: tuple[Method, ...] = (CT_FP4, COMPRESSED_TENSORS, AWQ, GPTQ, AUTO_ROUND, MLX)
 # Files in which older programs left what is a quantization_config today, without the method's name.
 SIDE_FILES = {"quantize_config.json": "gptq", "quant_config.json": "awq"}
 
@@ -41,9 +42,10 @@ def gather_modules(
                 raise contradiction(f"config.json names {method.name}, but 0 tensors are packed")
             return found
     named = given.get("quant_method") or ("MLX" if "mode" in given or "quantization" in config else None)
+    known = ", ".join(dict.fromkeys(method.name for method in METHODS))
     raise MobiusError(
         f"weights quantized by {named or 'a method without a name'} cannot be read yet",
-        f"supported: {', '.join(method.name for method in METHODS)}, plain weights; or convert a GGUF of the model",
+        f"supported: {known}, plain weights; or convert a GGUF of the model",
     )
 
 

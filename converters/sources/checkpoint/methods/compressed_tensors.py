@@ -51,19 +51,38 @@ def gather(given: Mapping[str, Any], tensors: Tensors) -> Found:
     """
     schemes, ignored = _schemes(given), tuple(given.get("ignore") or ())
 
+    targets = tuple(target for scheme in schemes for target in scheme.targets)
+
     def make(stem: str) -> IntegerEntry:
-        scheme = next((one for one in schemes if _named(stem, one.targets)), None)
-        if scheme is None or _named(stem, ignored):
-            raise contradiction(f"{stem} is packed, but the configuration leaves it out")
-        return _packed(stem, tensors, scheme)
+        named_by(stem, targets, ignored)
+        return _packed(stem, tensors, next(scheme for scheme in schemes if _named(stem, scheme.targets)))
 
     found = gathered(tensors, PACKED, (SCALE, SHAPE, ZEROS, ORDER), make)
+    check_targets(found, targets, ignored)
+    return found
+
+
+def named_by(stem: str, targets: tuple[str, ...], ignored: tuple[str, ...]) -> None:
+    """Refuse a packed matrix that the configuration leaves out.
+
+    Raises:
+        MobiusError: it does.
+    """
+    if not _named(stem, targets) or _named(stem, ignored):
+        raise contradiction(f"{stem} is packed, but the configuration leaves it out")
+
+
+def check_targets(found: Found, targets: tuple[str, ...], ignored: tuple[str, ...]) -> None:
+    """Refuse matrices that are not packed though the configuration says so.
+
+    Raises:
+        MobiusError: there are some.
+    """
     for name, entry in found.items():
         stem = name.removesuffix(".weight")
         plain = isinstance(entry, Entry) and len(entry.shape) == 2 and "embed" not in stem and stem != name
-        if plain and not _named(stem, ignored) and any(_named(stem, one.targets) for one in schemes):
+        if plain and not _named(stem, ignored) and _named(stem, targets):
             raise contradiction(f"{name} is not packed, but the configuration does not leave it out")
-    return found
 
 
 def _named(stem: str, patterns: tuple[str, ...]) -> bool:
@@ -79,12 +98,21 @@ def _schemes(given: Mapping[str, Any]) -> list[Scheme]:
     formats |= {group.get("format") or FORMAT for group in groups}
     if formats != {FORMAT}:
         raise _refused("format", next(one for one in formats if one != FORMAT))
-    for key in _EMPTY:
-        if given.get(key):
-            raise _refused(key, given[key])
+    check_rest(given)
     if not groups:
         raise _refused("config_groups", groups)
     return [_scheme(group) for group in groups]
+
+
+def check_rest(given: Mapping[str, Any]) -> None:
+    """Refuse what changes more than weights.
+
+    Raises:
+        MobiusError: there is such a thing.
+    """
+    for key in _EMPTY:
+        if given.get(key):
+            raise _refused(key, given[key])
 
 
 def _scheme(group: Mapping[str, Any]) -> Scheme:

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any
 
 from converters.sources.checkpoint.entries import Found, Method, QuantizedEntry, Tensors, contradiction
+from converters.sources.checkpoint.methods.fp4 import fp4_entry
 from converters.sources.checkpoint.methods.integers import (
     SCALE_TYPES,
-    IntegerEntry,
     gathered,
     integer,
     quantized_entry,
@@ -50,9 +50,11 @@ def gather(given: Mapping[str, Any], tensors: Tensors) -> Found:
     return {name.replace(".switch_mlp.", ".experts."): entry for name, entry in found.items()}
 
 
-def _packed(stem: str, tensors: Tensors, given: Mapping[str, Any]) -> IntegerEntry:
-    if (mode := given.get("mode", "affine")) != "affine":
-        raise MobiusError(f"MLX: mode {mode!r:.40} of {stem} cannot be read yet", "supported: affine")
+def _packed(stem: str, tensors: Tensors, given: Mapping[str, Any]) -> QuantizedEntry:
+    if (mode := given.get("mode", "affine")) not in ("affine", "mxfp4"):
+        raise MobiusError(f"MLX: mode {mode!r:.40} of {stem} cannot be read yet", "supported: affine, mxfp4")
+    if mode == "mxfp4":
+        return fp4_entry("MXFP4", f"{stem}.weight", stem + SCALES, tensors, "U8")
     bits, group = (integer(given, key, "MLX") for key in ("bits", "group_size"))
     if bits not in BITS or group < 1:
         raise MobiusError(f"MLX: {bits} bits in groups of {group} cannot be read", f"supported: {BITS} bits")
