@@ -47,13 +47,17 @@ def layer_norm(h: Hparams) -> Norm:
     return Norm("layer", h.number("attention.layer_norm_epsilon"))
 
 
-def attention(h: Hparams, rotary: Rope | None, layer: int = 0, **choices: Any) -> Attention:
-    """Grouped-query attention with the file's head counts; `choices` are fields of `Attention`.
+def attention(h: Hparams, rotary: Rope | None, layer: int | None = None, **choices: Any) -> Attention:
+    """Grouped-query attention with the file's head counts, or those of a `layer` where they differ between layers.
 
-    The scale is 1 / sqrt(head_dim) unless given.
+    `choices` are fields of `Attention`. The scale is 1 / sqrt(head_dim) unless given.
     """
-    heads = h.at("attention.head_count", layer)
-    kv_heads = h.at("attention.head_count_kv", layer, heads)
+    if layer is None:
+        heads = h.integer("attention.head_count")
+        kv_heads, layer = h.integer("attention.head_count_kv", heads), 0
+    else:
+        heads = h.at("attention.head_count", layer)
+        kv_heads = h.at("attention.head_count_kv", layer, heads)
     if heads < 1 or kv_heads < 1 or heads % kv_heads:
         raise MobiusError(f"{heads} heads cannot share {kv_heads} key/value heads", "the metadata is damaged")
     dim = head_dim(h, layer)

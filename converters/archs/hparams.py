@@ -12,6 +12,17 @@ from repack.errors import MobiusError
 IGNORED = ("attention.sliding_window", "attention.sliding_window_pattern", "attention.scale")
 # Keys that do not change what a decoder computes, and keys that say "off" by these values.
 HARMLESS = {"vocab_size", "rope.scaling.finetuned", "tensor_data_layout"}
+# What numbers may be, ends included: outside, tables and norms have no finite numbers, or nobody has such a model.
+EPSILON, LARGE = (0.0, 1.0), 1e15
+RANGES = {
+    "attention.layer_norm_rms_epsilon": EPSILON, "attention.layer_norm_epsilon": EPSILON,
+    "attention.group_norm_epsilon": EPSILON, "rope.freq_base": (1.001, LARGE), "rope.freq_base_swa": (1.001, LARGE),
+    "rope.scaling.factor": (0.0, 1e6), "rope.scaling.attn_factor": (1e-6, 1e6),
+    "rope.scaling.yarn_beta_fast": (1e-6, 1e6), "rope.scaling.yarn_beta_slow": (1e-6, 1e6),
+    "embedding_scale": (-LARGE, LARGE), "residual_scale": (-LARGE, LARGE), "logit_scale": (-LARGE, LARGE),
+    "attention.scale": (-LARGE, LARGE), "attn_logit_softcapping": (0.0, LARGE),
+    "final_logit_softcapping": (0.0, LARGE),
+}  # fmt: skip
 NEUTRAL: dict[str, Any] = {
     "attention.causal": True,
     "expert_count": 0,
@@ -31,6 +42,22 @@ class Hparams:
         self.architecture = str(source.metadata["general.architecture"])
         self._read: set[str] = set()
         self._ignored = set(IGNORED)
+        self._check_blocks()
+
+    def _check_blocks(self) -> None:
+        """Refuse a number of layers that there are no tensors of, before anything is made for each.
+
+        Raises:
+            MobiusError: it is so.
+        """
+        numbers = (name.split(".", 2)[1] for name in self.source.tensors if name.startswith("blk."))
+        have = 1 + max((int(number) for number in numbers if number.isdecimal() and len(number) < 10), default=-1)
+        said = self.source.metadata.get(f"{self.architecture}.block_count")
+        if isinstance(said, int) and said > have:
+            raise MobiusError(
+                f"{self.architecture}.block_count is {said}, but the file has tensors of {have} layers",
+                "it is incomplete or damaged: download it again",
+            )
 
     def has_tensor(self, name: str) -> bool:
         """Whether the file holds a tensor."""
@@ -59,6 +86,9 @@ class Hparams:
         value = self._get(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
             raise self._wrong(key, value, "a finite number")
+        low, high = RANGES.get(key, (-np.inf, np.inf))
+        if not low <= value <= high:
+            raise self._wrong(key, value, f"a number from {low:g} to {high:g}")
         return float(value)
 
     def text(self, key: str, default: str | None = None) -> str:

@@ -8,12 +8,20 @@ import numpy.typing as npt
 from converters.blocks.context import Build
 from converters.graph.graph import Value
 from converters.spec import ContextFactors, LinearScaling, Rope, YarnScaling
+from repack.errors import MobiusError
 
 F64 = npt.NDArray[np.float64]
 
 
 def inverse_frequencies(rope: Rope, factors: npt.NDArray[np.float32] | None) -> F64:
-    """Angle per position of each channel pair: float64 [dim / 2]."""
+    """Angle per position of each channel pair: float64 [dim / 2].
+
+    Raises:
+        MobiusError: factors are zero, or no numbers.
+    """
+    if factors is not None and not (np.isfinite(factors).all() and factors.all()):
+        raise MobiusError("the factors of rotary frequencies hold zeros, or what is no finite number",
+                          "the file is damaged: download it again")  # fmt: skip
     pairs = np.arange(0, rope.dim, 2, dtype=np.float64)
     base = rope.theta ** (-pairs / rope.dim)
     if factors is not None:

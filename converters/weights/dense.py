@@ -11,9 +11,11 @@ from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.weights.matrix import band
 from converters.weights.records import TensorRecord, store_as
+from repack.errors import MobiusError
 from repack.registry import FLOAT_TYPES
 
 Floats = npt.NDArray[np.float32]
+_ROWS = 1024  # that are looked at together
 RAW_TYPES = {"float32": "<f4", "float16": "<f2", "bfloat16": "<u2"}
 
 
@@ -55,7 +57,7 @@ def emit_dense(
     stored = FLOAT_TYPES.get(record.source_type, "")
     if stored == wanted or (stored in ("float16", "bfloat16") and wanted == "float32"):
         kind = RAW_TYPES[stored]
-        value = c.graph.initializer(name, stored, shape, lambda: raw().view(kind))
+        value = c.graph.initializer(name, stored, shape, lambda: finite(raw(), record).view(kind))
     else:
         stored = wanted
         value = c.graph.initializer(
@@ -63,6 +65,22 @@ def emit_dense(
         )  # fmt: skip
     record.place(f"dense {stored}", value.nbytes)
     return DenseMatrix(value if stored == wanted else c.graph.cast(value, wanted, name=name))
+
+
+def finite(raw: npt.NDArray[np.uint8], record: TensorRecord) -> npt.NDArray[np.uint8]:
+    """The bytes of a float tensor, all of whose numbers are finite.
+
+    Raises:
+        MobiusError: some are not.
+    """
+    exponent = {"F32": ("<u4", 0x7F800000), "F16": ("<u2", 0x7C00), "BF16": ("<u2", 0x7F80)}
+    kind, mask = exponent[record.source_type]
+    for start in range(0, len(raw), _ROWS):
+        band = np.ascontiguousarray(raw[start : start + _ROWS]).view(kind)
+        if ((band & np.array(mask, kind)) == mask).any():
+            raise MobiusError(f"{record.name}: the file holds a weight that is not a finite number",
+                              "the file is damaged: download it again")  # fmt: skip
+    return raw
 
 
 def emit_vector(
