@@ -44,12 +44,13 @@ def test_router_of_files_that_do_not_say(tmp_path: Path, layers: int, vocab: int
     """llama.cpp knows GLM-4.7-Flash by its size; such a file is too large here, so it is described only."""
     with GgufFile.open(write_arch(tmp_path / "t.gguf", all_cases()[LATENT])) as source:
         embedding = replace(source.tensors["token_embd.weight"], shape=(vocab, 256))
+        last = {f"blk.{layers - 1}.attn_norm.weight": source.tensors["blk.0.attn_norm.weight"]}
         spec, _ = describe(
             SimpleNamespace(  # type: ignore[arg-type]
                 path=source.path,
                 half_split=False,
                 metadata={**source.metadata, "deepseek2.block_count": layers},
-                tensors={**source.tensors, "token_embd.weight": embedding},
+                tensors={**source.tensors, **last, "token_embd.weight": embedding},
             )
         )
     assert [m.router.scores for m in spec.modules() if isinstance(m, Experts)] == [scores] * (layers - 1)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from converters.folder import writer
-from converters.folder.manifest import MANIFEST
+from converters.folder.manifest import FORMAT, MANIFEST
 from converters.folder.writer import WRITTEN, WRITTEN_TEMPLATES, new_folder
 from converters.tokenizer import stored
 from repack.errors import InputError
@@ -134,7 +134,7 @@ def test_without_a_readable_manifest_our_names_may_go_and_no_others(made: Path, 
     refused(made / "in.gguf", made / "d", "mobius did not write notes.txt in it")
     (made / "d" / "notes.txt").unlink()
     assert mobius("convert", made / "in.gguf", "-o", made / "d", "--force").exit_code == 0
-    assert json.loads(path.read_text())["format"] == 4
+    assert json.loads(path.read_text())["format"] == FORMAT
 
 
 def test_the_fixed_names_are_those_that_are_written() -> None:
