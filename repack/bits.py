@@ -17,10 +17,22 @@ def float16(raw: U8) -> F16:
 
 def read_floats(raw: U8, type_name: str) -> npt.NDArray[np.float32]:
     """F32, F16 and BF16 as float32, into which all three widen exactly: uint8 [rows, bytes] -> [rows, columns]."""
-    if type_name == "BF16":  # the upper half of a float32
-        return (np.ascontiguousarray(raw).view("<u2").astype(np.uint32) << 16).view(np.float32)
+    if type_name == "BF16":
+        return bfloat16(np.ascontiguousarray(raw).view("<u2"))
     kind = {"F32": "<f4", "F16": "<f2"}[type_name]
     return np.ascontiguousarray(raw).view(kind).astype(np.float32)
+
+
+def bfloat16(words: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
+    """Words, each the upper half of a float32, as such."""
+    return (words.astype(np.uint32) << 16).view(np.float32)
+
+
+def all_finite(raw: U8, type_name: str) -> bool:
+    """Whether F32, F16 or BF16 hold neither infinities nor NaN, whose exponents are all ones: uint8 [rows, bytes]."""
+    kind, exponent = {"F32": ("<u4", 0x7F800000), "F16": ("<u2", 0x7C00), "BF16": ("<u2", 0x7F80)}[type_name]
+    mask = np.array(exponent, kind)
+    return not ((np.ascontiguousarray(raw).view(kind) & mask) == mask).any()
 
 
 def halves(raw: U8, run: int) -> U8:

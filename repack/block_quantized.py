@@ -116,8 +116,31 @@ class BlockMatrix(ABC):
         return whole
 
 
+class DecodedMatrix(BlockMatrix):
+    """A matrix of a type of GGUF files, whose decoders make codes and numbers of its planes."""
+
+    quant: QuantType
+
+    def codes(self) -> U8:
+        """uint8 [rows, blocks, block_size * bits / 8]."""
+        return self._decoded(self.quant.codes, NumpyOps())
+
+    def scale(self) -> F64:
+        """Float64 [rows, blocks]: products of stored numbers, exact."""
+        return self._decoded(self.quant.scale, NumpyOps(np.float64))
+
+    def offset(self) -> F64:
+        """Float64 [rows, blocks], exact; only for types that have one."""
+        assert self.quant.offset is not None
+        return self._decoded(self.quant.offset, NumpyOps(np.float64))
+
+    @abstractmethod
+    def _decoded(self, decode: Decoder, ops: NumpyOps) -> npt.NDArray[Any]:
+        """What a decoder makes of all rows."""
+
+
 @dataclass(frozen=True)
-class BlockQuantized(BlockMatrix):
+class BlockQuantized(DecodedMatrix):
     """A matrix in GGUF blocks of type `quant`: `raw` is uint8 [rows, bytes of a row], `order` picks its rows."""
 
     quant: QuantType
@@ -143,19 +166,6 @@ class BlockQuantized(BlockMatrix):
     def planes(self) -> ExtractedPlanes:
         """The type's planes of these rows."""
         return ExtractedPlanes(self.quant, self.rows)
-
-    def codes(self) -> U8:
-        """uint8 [rows, blocks, block_size * bits / 8]."""
-        return self._decoded(self.quant.codes, NumpyOps())
-
-    def scale(self) -> F64:
-        """Float64 [rows, blocks]: products of stored numbers, exact."""
-        return self._decoded(self.quant.scale, NumpyOps(np.float64))
-
-    def offset(self) -> F64:
-        """Float64 [rows, blocks], exact; only for types that have one."""
-        assert self.quant.offset is not None
-        return self._decoded(self.quant.offset, NumpyOps(np.float64))
 
     def _decoded(self, decode: Decoder, ops: NumpyOps) -> npt.NDArray[Any]:
         """By bands of rows, whose intermediate results stay in a processor's cache, on all processors."""

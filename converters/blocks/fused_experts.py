@@ -15,11 +15,11 @@ from converters.blocks.context import WIDE, Build
 from converters.blocks.expert_extras import extras
 from converters.blocks.router import Routed, Scored, weights_of
 from converters.graph.graph import MICROSOFT, Value
+from converters.graph.routers import CLOSED
 from converters.spec import SOFTMAX_OF_CHOSEN, ClampedSwiglu, Experts
 from converters.weights.mixture import MIXTURE_KINDS, Mixture
 
 CHANNELS_STEP = 64  # CUDA's kernels take multiples of this
-CLOSED = -1e4  # the score of an expert that is not chosen; float16 holds it
 LEAST_WEIGHT = 1e-30  # of a chosen one: its logarithm is a number, and far above CLOSED
 
 

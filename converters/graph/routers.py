@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from converters.checked import typed
 
+CLOSED = -1e4  # the score of an expert that is not to be chosen; float16 holds it
 _NUMBERS = ("layer", "count", "used", "groups", "used_groups")
 _NAMES = ("products", "scores", "choice", "experts", "shares")
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from repack.bits import bfloat16
 from repack.block_quantized import BlockMatrix
 
 BAND = 1 << 22  # weights that are compared together
@@ -35,8 +36,7 @@ class Unequal:
 
 def _number(value: Any) -> float:
     """Of a float, or of bfloat16's word."""
-    word = value.dtype.kind == "u"
-    return float((value.astype(np.uint32) << 16).view(np.float32) if word else value)
+    return float(bfloat16(value) if value.dtype.kind == "u" else value)
 
 
 def band_rows(rows: int, columns: int) -> range:

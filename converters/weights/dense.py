@@ -11,6 +11,7 @@ from converters.graph.context import GraphContext
 from converters.graph.graph import Value
 from converters.weights.matrix import band
 from converters.weights.records import TensorRecord, store_as
+from repack.bits import all_finite
 from repack.errors import MobiusError
 from repack.registry import FLOAT_TYPES
 
@@ -73,11 +74,8 @@ def finite(raw: npt.NDArray[np.uint8], record: TensorRecord) -> npt.NDArray[np.u
     Raises:
         MobiusError: some are not.
     """
-    exponent = {"F32": ("<u4", 0x7F800000), "F16": ("<u2", 0x7C00), "BF16": ("<u2", 0x7F80)}
-    kind, mask = exponent[record.source_type]
     for start in range(0, len(raw), _ROWS):
-        band = np.ascontiguousarray(raw[start : start + _ROWS]).view(kind)
-        if ((band & np.array(mask, kind)) == mask).any():
+        if not all_finite(raw[start : start + _ROWS], record.source_type):
             raise MobiusError(f"{record.name}: the file holds a weight that is not a finite number",
                               "the file is damaged: download it again")  # fmt: skip
     return raw

@@ -164,9 +164,9 @@ class Weights:
         return [[self._expert_rows(record, rows, e) for record, rows in records] for e in range(count)]
 
     def _expert_rows(self, record: TensorRecord, rows: int, expert: int) -> StoredRows:
-        layout, source = self.kept(record.name, expert=0), self.source
-        assert layout is not None, record.name
-        if self._column_order(record.name, expert) is not None:
+        source, known = self.source, self.source.matrix(record.name, expert=expert)
+        assert known is not None, record.name
+        if known.column_order() is not None:
             raise MobiusError(f"{record.name}: experts with columns in an order of their own are not supported yet",
                               "take a checkpoint without activation order")  # fmt: skip
 
@@ -175,7 +175,7 @@ class Weights:
             assert found is not None
             return found
 
-        return StoredRows(record, replace(layout, rows=rows), read)
+        return StoredRows(record, replace(known.layout, rows=rows), read)
 
     def vector(
         self, name: str, shape: tuple[int, ...], order: Order = None, dtype: str | None = None, use: str = ""

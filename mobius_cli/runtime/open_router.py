@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from converters.graph.routers import RouterRecord
-
-CLOSED = -1e4  # a share that is out of the question; float16 holds it
+from converters.graph.routers import CLOSED, RouterRecord
 
 
 def forced_input(router: int) -> str:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from repack.bits import U8, pair_pack, pair_unpack
-from repack.packed.integers import Rows, words_as_bytes
+from repack.packed.integers import words_as_bytes
+from repack.packed.picked import Rows
 
 NIBBLES = (0, 4, 1, 5, 2, 6, 3, 7)  # in which nibble of a word each of its eight outputs stands
 

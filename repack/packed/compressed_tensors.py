@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from repack.bits import U8
-from repack.packed.integers import Rows, unpacked, words_as_bytes
+from repack.packed.integers import unpacked, words_as_bytes
+from repack.packed.picked import Rows
 
 
 def row_stream(packed: npt.NDArray[np.int32], rows: Rows, columns: int, bits: int) -> U8:

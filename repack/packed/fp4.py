@@ -4,13 +4,13 @@ MXFP4: uint8 [rows, columns / 2], and E8M0 scales uint8 [rows, columns / 32].
 NVFP4: the same with E4M3 scales [rows, columns / 16], and one float32 for all, which is no part of this.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from repack.bits import U8, pair_pack, pair_unpack
-from repack.block_quantized import F64, BlockMatrix, BlockQuantized, Layout, layout_of
-from repack.packed.integers import Rows
+from repack.block_quantized import F64, BlockQuantized, layout_of
+from repack.packed.picked import PickedMatrix
 from repack.quant_type import QuantType
 from repack.registry import QUANT_TYPES
 
@@ -18,24 +18,12 @@ BLOCKS = {"MXFP4": 32, "NVFP4": 16}  # numbers of a scale
 
 
 @dataclass(frozen=True)
-class Fp4Matrix(BlockMatrix):
+class Fp4Matrix(PickedMatrix):
     """Some rows and columns: `pairs` and `scales` of all; GGUF's blocks are made when they are asked for."""
 
-    layout: Layout
     quant: QuantType
     pairs: U8
     scales: U8
-    rows: Rows
-    first_column: int = 0
-
-    def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> "Fp4Matrix":
-        """Of the same tensors."""
-        layout = replace(self.layout, rows=rows[1] - rows[0], columns=columns[1] - columns[0])
-        if isinstance(self.rows, slice):
-            own: Rows = slice(self.rows.start + rows[0], self.rows.start + rows[1])
-        else:
-            own = self.rows[slice(*rows)]
-        return replace(self, layout=layout, rows=own, first_column=self.first_column + columns[0])
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
@@ -69,4 +57,4 @@ def fp4_matrix(where: str, kind: str, pairs: U8, scales: U8) -> Fp4Matrix:
         MobiusError: its rows are no whole blocks of GGUF's type (`where` names the tensor).
     """
     quant, (rows, half) = QUANT_TYPES[kind], pairs.shape
-    return Fp4Matrix(layout_of(quant, rows, 2 * half, where), quant, pairs, scales, slice(0, rows))
+    return Fp4Matrix(layout_of(quant, rows, 2 * half, where), slice(0, rows), 0, quant, pairs, scales)

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from repack.bits import U8
-from repack.packed.integers import Rows, unpacked, words_as_bytes
+from repack.packed.integers import unpacked, words_as_bytes
+from repack.packed.picked import Rows
 
 
 def turned_stream(words: npt.NDArray[np.int32], rows: Rows) -> U8:

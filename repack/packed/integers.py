@@ -5,17 +5,17 @@ modules beside this one know one each.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from repack.bits import U8, pair_pack, pair_unpack, read_floats
-from repack.block_quantized import F64, BlockMatrix, Layout
+from repack.block_quantized import F64, Layout
 from repack.errors import MobiusError
+from repack.packed.picked import PickedMatrix, Rows
 
-Rows = slice | npt.NDArray[np.intp]  # a run of rows, or some in an order of their own
 F32 = npt.NDArray[np.float32]
 BITS = (2, 3, 4, 8)
 NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}  # of types of scales
@@ -42,23 +42,11 @@ class Integers:
 
 
 @dataclass(frozen=True)
-class IntegerMatrix(BlockMatrix):
+class IntegerMatrix(PickedMatrix):
     """Some rows and columns of them; `group` columns have one scale."""
 
-    layout: Layout
     stored: Integers
     group: int
-    rows: Rows
-    first_column: int = 0
-
-    def cut(self, rows: tuple[int, int], columns: tuple[int, int]) -> "IntegerMatrix":
-        """Of the same tensors."""
-        layout = replace(self.layout, rows=rows[1] - rows[0], columns=columns[1] - columns[0])
-        if isinstance(self.rows, slice):
-            own: Rows = slice(self.rows.start + rows[0], self.rows.start + rows[1])
-        else:
-            own = self.rows[slice(*rows)]
-        return replace(self, layout=layout, rows=own, first_column=self.first_column + columns[0])
 
     def codes(self) -> U8:
         """uint8 [rows, blocks, block_size * bits / 8]."""
@@ -121,7 +109,7 @@ def integer_matrix(where: str, rows: int, columns: int, group: int, scale_type: 
         bits, block, rows, columns, stored.biases is not None, NAMES[scale_type], together=group,
         zero_points=zeros,
     )  # fmt: skip
-    return IntegerMatrix(layout, stored, group, slice(0, rows))
+    return IntegerMatrix(layout, slice(0, rows), 0, stored, group)
 
 
 def unpacked(stream: U8, bits: int) -> U8:

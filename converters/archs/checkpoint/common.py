@@ -8,6 +8,7 @@ from converters.archs.checkpoint.rope import rope_keys
 from repack.errors import MobiusError
 
 _FULL = "full_attention"
+MLP_BIASES = ("gate_proj.bias", "up_proj.bias", "down_proj.bias")
 ATTENTION_BIASES = tuple(f"{part}_proj.bias" for part in "qkvo")
 
 
@@ -18,10 +19,11 @@ def decoder_keys(
     head_dim: int | None = None,
     activation: str = "silu",
     windows: bool = False,
+    turned: float = 1.0,
 ) -> dict[str, Any]:
     """Sizes, epsilon and rotary embedding; `kv_heads` and `head_dim` are what the class takes where nothing is said.
 
-    `windows`: the caller reads which layers have them.
+    `windows`: the caller reads which layers have them. `turned`: the share of a head's channels that positions turn.
 
     Raises:
         MobiusError: a number is missing, or not supported.
@@ -43,7 +45,7 @@ def decoder_keys(
         "attention.key_length": dim,
         "attention.value_length": dim,
         "attention.layer_norm_rms_epsilon": config.number("rms_norm_eps", 1e-6),
-        **rope_keys(config, dim),
+        **rope_keys(config, int(dim * turned)),
     }
 
 
@@ -73,6 +75,22 @@ def _only_full_attention(config: Config, layers: int) -> None:
     kinds = config.get("layer_types", [_FULL] * layers)
     if kinds != [_FULL] * layers:
         raise config.wrong("layer_types", kinds, f"{_FULL} for each of {layers} layers")
+
+
+def no_windows(config: Config, default: int | None = None) -> None:
+    """Refuse a window; `default` is that of the class where nothing is said, and null is none.
+
+    Raises:
+        MobiusError: there is one.
+    """
+    if (window := config.raw("sliding_window", default)) is not None:
+        raise config.wrong("sliding_window", window, "null")
+
+
+def all_biases_agree(config: Config, tensors: Mapping[str, Any]) -> None:
+    """Of attention and of the feed-forward, by Llama's two keys."""
+    biases_agree(config, "attention_bias", ATTENTION_BIASES, tensors)
+    biases_agree(config, "mlp_bias", MLP_BIASES, tensors)
 
 
 def biases_agree(config: Config, key: str, suffixes: tuple[str, ...], tensors: Mapping[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from converters.archs.checkpoint.common import ATTENTION_BIASES, biases_agree, decoder_keys
+from converters.archs.checkpoint.common import all_biases_agree, decoder_keys, no_windows
 from converters.archs.checkpoint.config import Config
 
 NOPE_STEP = 4
@@ -11,15 +11,13 @@ NOPE_STEP = 4
 
 def mistral(config: Config, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Without windows, as all but the first one."""
-    if (window := config.raw("sliding_window", 4096)) is not None:
-        raise config.wrong("sliding_window", window, "null")
+    no_windows(config, 4096)
     return decoder_keys(config, kv_heads=8)
 
 
 def granite(config: Config, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Four multipliers."""
-    biases_agree(config, "attention_bias", ATTENTION_BIASES, tensors)
-    biases_agree(config, "mlp_bias", ("gate_proj.bias", "up_proj.bias", "down_proj.bias"), tensors)
+    all_biases_agree(config, tensors)
     return {
         **decoder_keys(config),
         "embedding_scale": config.number("embedding_multiplier", 1.0),
@@ -31,8 +29,7 @@ def granite(config: Config, tensors: Mapping[str, Any]) -> dict[str, Any]:
 
 def smollm3(config: Config, tensors: Mapping[str, Any]) -> dict[str, Any]:
     """Every fourth layer has no positions."""
-    biases_agree(config, "attention_bias", ATTENTION_BIASES, tensors)
-    biases_agree(config, "mlp_bias", ("gate_proj.bias", "up_proj.bias", "down_proj.bias"), tensors)
+    all_biases_agree(config, tensors)
     config.expect("sliding_window", None)
     config.expect("no_rope_layer_interval", NOPE_STEP)
     layers = config.integer("num_hidden_layers")

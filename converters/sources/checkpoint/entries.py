@@ -1,13 +1,14 @@
 """A quantized matrix of a checkpoint, whatever its method: what `CheckpointFolder` has to know of one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from converters.sources.checkpoint.safetensors import Entry
 from converters.sources.source import Order
 from repack.block_quantized import BlockMatrix
 from repack.errors import MobiusError
+from repack.packed.picked import PickedMatrix
 
 Tensors = Mapping[str, Entry]
 CONTRADICTION = "the configuration and the tensors contradict each other; the folder is not convertible as it is"
@@ -30,6 +31,25 @@ class QuantizedEntry(Protocol):
 
     def matrix(self, order: Order, expert: int | None = None) -> BlockMatrix | None:
         """Its rows, in order; of a stack those of one expert, None for floats."""
+
+
+@dataclass(frozen=True)
+class MatrixEntry:
+    """A quantized matrix; `type_name` is equal only where matrices can stand in one, `nbytes` of all its tensors."""
+
+    whole: PickedMatrix
+    type_name: str
+    nbytes: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """[rows, columns]."""
+        return self.whole.layout.rows, self.whole.layout.columns
+
+    def matrix(self, order: Order, expert: int | None = None) -> PickedMatrix:
+        """Its rows, in order."""
+        assert expert is None
+        return self.whole if order is None else replace(self.whole, rows=order)
 
 
 Found = dict[str, Entry | QuantizedEntry]

@@ -17,7 +17,7 @@ from converters.sources.checkpoint.names import gguf_names
 from converters.sources.checkpoint.quantization import SIDE_FILES, gather_modules
 from converters.sources.checkpoint.safetensors import Entry
 from converters.sources.checkpoint.sampling import sampling_metadata
-from converters.sources.checkpoint.stacks import Stack, cut_stack, stacked
+from converters.sources.checkpoint.stacks import Stack, parts_of, size_of, stacked, type_of
 from converters.sources.source import Order
 from converters.weights.rounding import Rounding
 from repack.bits import read_floats
@@ -118,8 +118,8 @@ class CheckpointFolder:
             rows = held.raw(expert)
         else:
             assert isinstance(held, Entry), name
-            one = held if expert is None else cut_stack(held)[expert]
-            rows = one.data.reshape(math.prod(one.shape[:-1]), -1)
+            data, shape = (held.data, held.shape) if expert is None else (parts_of(held)[expert], held.shape[1:])
+            rows = data.reshape(math.prod(shape[:-1]), -1)
         return rows if order is None else rows[order]
 
     def tokenizer(self) -> "TokenizerFiles":
@@ -145,12 +145,8 @@ class CheckpointFolder:
 
 
 def _tensor(name: str, held: Entry | QuantizedEntry) -> CheckpointTensor:
-    floats = held.members[0] if isinstance(held, Stack) else held
-    if isinstance(held, Entry):
-        shape, kind, size = held.shape, held.dtype, held.data.size
-    else:
-        shape, kind, size = held.shape, held.type_name, held.nbytes
-    if isinstance(floats, Entry) and (kind not in FLOAT_TYPES or not shape):
+    one, kind = held.members[0] if isinstance(held, Stack) else held, type_of(held)
+    if isinstance(one, Entry) and (kind not in FLOAT_TYPES or not held.shape):
         raise MobiusError(f"{name} is stored as {kind}, without a method of quantization that says what that is",
                           f"supported as plain weights: {', '.join(FLOAT_TYPES)}")  # fmt: skip
-    return CheckpointTensor(name, shape, kind, size, held)
+    return CheckpointTensor(name, held.shape, kind, size_of(held), held)

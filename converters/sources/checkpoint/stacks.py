@@ -34,7 +34,7 @@ class Stack:
     @property
     def nbytes(self) -> int:
         """Of all."""
-        return sum(one.data.size if isinstance(one, Entry) else one.nbytes for one in self.members)
+        return sum(size_of(one) for one in self.members)
 
     def matrix(self, order: Order, expert: int | None = None) -> BlockMatrix | None:
         """One expert's, its rows in order; None for floats."""
@@ -54,14 +54,22 @@ def type_of(entry: Entry | QuantizedEntry) -> str:
     return entry.dtype if isinstance(entry, Entry) else entry.type_name
 
 
+def size_of(entry: Entry | QuantizedEntry) -> int:
+    """Bytes of all its tensors."""
+    return entry.data.size if isinstance(entry, Entry) else entry.nbytes
+
+
 def cut_stack(entry: Entry) -> list[Entry]:
     """The parts of a tensor along its first axis."""
-    count, *shape = entry.shape
-    parts = entry.data.reshape(count, -1)
-    return [Entry(entry.dtype, tuple(shape), parts[number]) for number in range(count)]
+    return [Entry(entry.dtype, entry.shape[1:], part) for part in parts_of(entry)]
 
 
-def stacked(found: Mapping[str, Entry | QuantizedEntry]) -> "Found":
+def parts_of(entry: Entry) -> npt.NDArray[np.uint8]:
+    """The bytes of each of them: uint8 [parts, bytes]."""
+    return entry.data.reshape(entry.shape[0], -1)
+
+
+def stacked(found: Mapping[str, Entry | QuantizedEntry]) -> Found:
     """With the matrices of experts, STEM.experts.NUMBER.PART, as stacks STEM.experts.PART.
 
     Raises:

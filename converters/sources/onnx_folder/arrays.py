@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from converters.folder.layout import data_of
+from repack.bits import bfloat16
 from repack.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class FolderArrays:
     def numbers(self, name: str) -> npt.NDArray[Any]:
         """As `array`, bfloat16 as float32."""
         found = self.array(name)
-        return (found.astype(np.uint32) << 16).view(np.float32) if self.dtype(name) == "BFLOAT16" else found
+        return bfloat16(found) if self.dtype(name) == "BFLOAT16" else found
 
     def _tensor(self, name: str) -> "ir.TensorProtocol":
         found = self._found.get(name)

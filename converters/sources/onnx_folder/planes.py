@@ -4,19 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from converters.sources.onnx_folder.arrays import FolderArrays
 from converters.weights.records import TensorRecord
-from repack.bits import U8, pair_unpack
-from repack.block_quantized import F64, BlockMatrix, Layout
+from repack.bits import pair_unpack
+from repack.block_quantized import DecodedMatrix, Layout
 from repack.ops import NumpyOps
 from repack.quant_type import Decoder, QuantType
 
 
 @dataclass(frozen=True)
-class StoredPlanes(BlockMatrix):
+class StoredPlanes(DecodedMatrix):
     """`planes` [rows, GGUF blocks, numbers of a block], two to a byte where they have 4 bits."""
 
     layout: Layout
@@ -28,19 +27,6 @@ class StoredPlanes(BlockMatrix):
         layout = replace(self.layout, rows=rows[1] - rows[0], columns=columns[1] - columns[0])
         blocks = slice(*(end // self.quant.gguf_block[0] for end in columns))
         return replace(self, layout=layout, planes={k: v[slice(*rows), blocks] for k, v in self.planes.items()})
-
-    def codes(self) -> U8:
-        """uint8 [rows, blocks, block_size * bits / 8]."""
-        return self._decoded(self.quant.codes, NumpyOps())
-
-    def scale(self) -> F64:
-        """Float64 [rows, blocks], exact."""
-        return self._decoded(self.quant.scale, NumpyOps(np.float64))
-
-    def offset(self) -> F64:
-        """Float64 [rows, blocks], exact; only for types that have one."""
-        assert self.quant.offset is not None
-        return self._decoded(self.quant.offset, NumpyOps(np.float64))
 
     def _decoded(self, decode: Decoder, ops: NumpyOps) -> npt.NDArray[Any]:
         plain = {k: pair_unpack(v) if self.quant.planes[k].dtype == "uint4" else v for k, v in self.planes.items()}

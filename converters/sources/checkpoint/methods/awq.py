@@ -4,16 +4,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from converters.sources.checkpoint.entries import Found, Method, Tensors, contradiction
+from converters.sources.checkpoint.entries import Found, MatrixEntry, Method, Tensors
 from converters.sources.checkpoint.methods.integers import (
     SCALE_TYPES,
-    IntegerEntry,
     gathered,
+    group_size,
     integer,
     quantized_entry,
     turned_floats,
     upright_floats,
     wanted,
+    word_matrix,
     words,
 )
 from repack.bits import pair_unpack
@@ -44,37 +45,27 @@ def gather(given: Mapping[str, Any], tensors: Tensors) -> Found:
     return gathered(tensors, CODES, (ZEROS, SCALES), lambda stem: makers[layout](stem, tensors, group))
 
 
-def _gemm(stem: str, tensors: Tensors, given_group: int) -> IntegerEntry:
-    codes, zeros, scales = (tensors.get(stem + part) for part in (CODES, ZEROS, SCALES))
-    assert codes is not None
-    if codes.dtype != "I32" or len(codes.shape) != 2 or 0 in codes.shape:
-        raise contradiction(f"{stem}{CODES} is {codes.dtype} {list(codes.shape)}, not I32 of two axes")
+def _gemm(stem: str, tensors: Tensors, given_group: int) -> MatrixEntry:
+    codes = word_matrix(stem, CODES, tensors)
     columns, rows = codes.shape[0], PER_WORD * codes.shape[1]
-    group = columns if given_group == -1 else given_group
-    if group < 1 or columns % group:
-        raise contradiction(f"{stem}: rows of {columns} weights are no groups of {group}")
+    group = group_size(stem, columns, given_group)
     groups = columns // group
-    zeros = wanted(stem, ZEROS, zeros, ["I32"], (groups, codes.shape[1]))
-    scales = wanted(stem, SCALES, scales, SCALE_TYPES, (groups, rows))
+    zeros = wanted(stem, ZEROS, tensors.get(stem + ZEROS), ["I32"], (groups, codes.shape[1]))
+    scales = wanted(stem, SCALES, tensors.get(stem + SCALES), SCALE_TYPES, (groups, rows))
     stored = Integers(
         4, partial(turned_stream, words(codes)), turned_floats(scales), partial(turned_codes, words(zeros))
     )
     return quantized_entry(stem, (rows, columns), group, scales.dtype, stored, [codes, zeros, scales])
 
 
-def _gemv(stem: str, tensors: Tensors, given_group: int) -> IntegerEntry:
-    codes, zeros, scales = (tensors.get(stem + part) for part in (CODES, ZEROS, SCALES))
-    assert codes is not None
-    if codes.dtype != "I32" or len(codes.shape) != 2 or 0 in codes.shape:
-        raise contradiction(f"{stem}{CODES} is {codes.dtype} {list(codes.shape)}, not I32 of two axes")
+def _gemv(stem: str, tensors: Tensors, given_group: int) -> MatrixEntry:
+    codes = word_matrix(stem, CODES, tensors)
     rows, columns = codes.shape[0], PER_WORD * codes.shape[1]
-    group = columns if given_group == -1 else given_group
-    if group < 1 or columns % group:
-        raise contradiction(f"{stem}: rows of {columns} weights are no groups of {group}")
+    group = group_size(stem, columns, given_group)
     groups, step = columns // group, PER_WORD * {64: 2, 32: 4}.get(group, 1)
     count = -(-groups // step) * step // PER_WORD  # words, filled up
-    zeros = wanted(stem, ZEROS, zeros, ["I32"], (rows, count))
-    scales = wanted(stem, SCALES, scales, SCALE_TYPES, (rows, PER_WORD * count))
+    zeros = wanted(stem, ZEROS, tensors.get(stem + ZEROS), ["I32"], (rows, count))
+    scales = wanted(stem, SCALES, tensors.get(stem + SCALES), SCALE_TYPES, (rows, PER_WORD * count))
     all_codes, all_zeros, all_scales = words(codes), words(zeros), upright_floats(scales)
     stored = Integers(
         4, lambda chosen: words_as_bytes(all_codes[chosen]), lambda chosen: all_scales(chosen)[:, :groups],

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from converters.sources.checkpoint.entries import Found, Method, Tensors, contradiction
+from converters.sources.checkpoint.entries import Found, MatrixEntry, Method, Tensors, contradiction
 from converters.sources.checkpoint.methods.integers import (
     SCALE_TYPES,
-    IntegerEntry,
     gathered,
     quantized_entry,
     same_groups,
@@ -23,7 +22,8 @@ from converters.sources.checkpoint.safetensors import Entry
 from repack.bits import U8
 from repack.errors import MobiusError
 from repack.packed.compressed_tensors import row_stream, row_zeros, sorted_groups
-from repack.packed.integers import BITS, F32, Integers, Rows
+from repack.packed.integers import BITS, F32, Integers
+from repack.packed.picked import Rows
 
 NAME, FORMAT = "compressed-tensors", "pack-quantized"
 PACKED, SCALE, SHAPE, ZEROS, ORDER = (f".weight_{part}" for part in ("packed", "scale", "shape", "zero_point", "g_idx"))
@@ -53,7 +53,7 @@ def gather(given: Mapping[str, Any], tensors: Tensors) -> Found:
 
     targets = tuple(target for scheme in schemes for target in scheme.targets)
 
-    def make(stem: str) -> IntegerEntry:
+    def make(stem: str) -> MatrixEntry:
         named_by(stem, targets, ignored)
         return _packed(stem, tensors, next(scheme for scheme in schemes if _named(stem, scheme.targets)))
 
@@ -135,7 +135,7 @@ def _scheme(group: Mapping[str, Any]) -> Scheme:
     return Scheme(tuple(targets), weights["num_bits"], weights["symmetric"], columns, ordered)
 
 
-def _packed(stem: str, tensors: Tensors, scheme: Scheme) -> IntegerEntry:
+def _packed(stem: str, tensors: Tensors, scheme: Scheme) -> MatrixEntry:
     shape, bits = wanted(stem, SHAPE, tensors.get(stem + SHAPE), ["I64"], (2,)), scheme.bits
     rows, columns = (int(size) for size in np.ascontiguousarray(shape.data).view("<i8"))
     if not 0 < rows < 2**31 or not 0 < columns < 2**31:

@@ -1,41 +1,15 @@
 """Matrices of FP4 as the entries of a folder: MXFP4 and NVFP4 of several methods."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 
-from converters.sources.checkpoint.entries import Tensors, contradiction
+from converters.sources.checkpoint.entries import MatrixEntry, Tensors, contradiction
 from converters.sources.checkpoint.safetensors import Entry
-from converters.sources.source import Order
-from repack.packed.fp4 import BLOCKS, Fp4Matrix, fp4_matrix
+from repack.packed.fp4 import BLOCKS, fp4_matrix
 
 PAIRS_TYPES = ("U8", "U32")
 
 
-@dataclass(frozen=True)
-class Fp4Entry:
-    """A matrix; `nbytes` of all its tensors."""
-
-    whole: Fp4Matrix
-    nbytes: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """[rows, columns]."""
-        return self.whole.layout.rows, self.whole.layout.columns
-
-    @property
-    def type_name(self) -> str:
-        """As ggml names it."""
-        return self.whole.quant.name
-
-    def matrix(self, order: Order, expert: int | None = None) -> Fp4Matrix:
-        """Its rows, in order."""
-        assert expert is None
-        return self.whole if order is None else replace(self.whole, rows=order)
-
-
-def fp4_entry(kind: str, codes_name: str, scales_name: str, tensors: Tensors, scale_type: str) -> Fp4Entry:
+def fp4_entry(kind: str, codes_name: str, scales_name: str, tensors: Tensors, scale_type: str) -> MatrixEntry:
     """Of a tensor of pairs (in bytes or words) and one of scales.
 
     Raises:
@@ -49,7 +23,7 @@ def fp4_entry(kind: str, codes_name: str, scales_name: str, tensors: Tensors, sc
     if scales is None or scales.dtype != scale_type or scales.shape != shape or 2 * pairs.shape[1] % BLOCKS[kind]:
         raise contradiction(f"{codes_name}: {scales_name} is missing, or not {scale_type} {list(shape)}")
     whole = fp4_matrix(codes_name, kind, pairs, scales.data.reshape(shape))
-    return Fp4Entry(whole, codes.data.size + scales.data.size)
+    return MatrixEntry(whole, kind, codes.data.size + scales.data.size)
 
 
 def global_scale(name: str, entry: Entry | None, divides: bool) -> Entry:

@@ -7,16 +7,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from converters.sources.checkpoint.entries import Found, Method, Tensors, contradiction
+from converters.sources.checkpoint.entries import Found, MatrixEntry, Method, Tensors, contradiction
 from converters.sources.checkpoint.methods.integers import (
     SCALE_TYPES,
-    IntegerEntry,
     gathered,
+    group_size,
     integer,
     quantized_entry,
     same_groups,
     turned_floats,
     wanted,
+    word_matrix,
     words,
 )
 from converters.sources.checkpoint.safetensors import Entry
@@ -24,7 +25,8 @@ from repack.bits import U8
 from repack.errors import MobiusError
 from repack.packed.compressed_tensors import sorted_groups
 from repack.packed.gptq import stored_zeros, turned_stream
-from repack.packed.integers import BITS, Integers, Rows
+from repack.packed.integers import BITS, Integers
+from repack.packed.picked import Rows
 
 CODES, ZEROS, SCALES, ORDER = ".qweight", ".qzeros", ".scales", ".g_idx"
 VERSIONS = {"gptq": 1, "gptq_v2": 2}
@@ -51,7 +53,7 @@ def put_together(given: Mapping[str, Any], tensors: Tensors, version: int) -> Fo
     if bits not in BITS:
         raise MobiusError(f"GPTQ: {bits} bits cannot be read", f"supported: {', '.join(map(str, BITS))} bits")
 
-    def make(stem: str) -> IntegerEntry:
+    def make(stem: str) -> MatrixEntry:
         made = _packed(stem, tensors, bits, group, version)
         if given.get("sym") is True and made.whole.layout.zero_points:
             raise contradiction(
@@ -62,18 +64,15 @@ def put_together(given: Mapping[str, Any], tensors: Tensors, version: int) -> Fo
     return gathered(tensors, CODES, (ZEROS, SCALES, ORDER), make)
 
 
-def _packed(stem: str, tensors: Tensors, bits: int, given_group: int, version: int) -> IntegerEntry:
-    codes, zeros, scales = (tensors.get(stem + part) for part in (CODES, ZEROS, SCALES))
-    assert codes is not None
-    if codes.dtype != "I32" or len(codes.shape) != 2 or 0 in codes.shape or codes.shape[0] * 32 % bits:
-        raise contradiction(f"{stem}{CODES} is {codes.dtype} {list(codes.shape)}, no words of {bits} bits")
+def _packed(stem: str, tensors: Tensors, bits: int, given_group: int, version: int) -> MatrixEntry:
+    codes = word_matrix(stem, CODES, tensors)
     columns, rows = codes.shape[0] * 32 // bits, codes.shape[1]
-    group = columns if given_group == -1 else given_group
-    if group < 1 or columns % group or rows * bits % 32:
-        raise contradiction(f"{stem}: {rows} rows of {columns} weights are no groups of {group}")
+    if codes.shape[0] * 32 % bits or rows * bits % 32:
+        raise contradiction(f"{stem}{CODES} is {codes.dtype} {list(codes.shape)}, no words of {bits} bits")
+    group = group_size(stem, columns, given_group)
     groups = columns // group
-    zeros = wanted(stem, ZEROS, zeros, ["I32"], (groups, rows * bits // 32))
-    scales = wanted(stem, SCALES, scales, SCALE_TYPES, (groups, rows))
+    zeros = wanted(stem, ZEROS, tensors.get(stem + ZEROS), ["I32"], (groups, rows * bits // 32))
+    scales = wanted(stem, SCALES, tensors.get(stem + SCALES), SCALE_TYPES, (groups, rows))
     stored = Integers(
         bits, partial(turned_stream, words(codes)), turned_floats(scales), _zeros(stem, words(zeros), bits, version),
         columns=_order(stem, tensors.get(stem + ORDER), columns, groups),
@@ -91,7 +90,6 @@ def _zeros(stem: str, stored: npt.NDArray[np.int32], bits: int, version: int) ->
             f"{stem}{ZEROS}: {count} zero points of {most}, which programs read as 0 or as {most + 1} in version 1",
             "nobody can tell which is meant: take the model in version 2, or a GGUF of it",
         )
-
     if (numbers + np.uint8(2 - version) == 1 << (bits - 1)).all():
         return None
 

@@ -1,39 +1,19 @@
 """Matrices of integers as the entries of a folder, and what the methods that have them share."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from converters.sources.checkpoint.entries import Found, QuantizedEntry, Tensors, contradiction
+from converters.sources.checkpoint.entries import Found, MatrixEntry, QuantizedEntry, Tensors, contradiction
 from converters.sources.checkpoint.safetensors import Entry
-from converters.sources.source import Order
 from repack.bits import read_floats
 from repack.errors import MobiusError
-from repack.packed.integers import F32, IntegerMatrix, Integers, Rows, integer_matrix
+from repack.packed.integers import F32, Integers, integer_matrix
+from repack.packed.picked import Rows
 
 SCALE_TYPES = ("F32", "F16", "BF16")
-
-
-@dataclass(frozen=True)
-class IntegerEntry:
-    """A quantized matrix; `type_name` is equal only where matrices can stand in one, `nbytes` of all its tensors."""
-
-    whole: IntegerMatrix
-    type_name: str
-    nbytes: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """[rows, columns]."""
-        return self.whole.layout.rows, self.whole.layout.columns
-
-    def matrix(self, order: Order, expert: int | None = None) -> IntegerMatrix:
-        """Its rows, in order."""
-        assert expert is None
-        return self.whole if order is None else replace(self.whole, rows=order)
 
 
 def gathered(tensors: Tensors, main: str, parts: Iterable[str], make: Callable[[str], QuantizedEntry]) -> Found:
@@ -54,7 +34,7 @@ def gathered(tensors: Tensors, main: str, parts: Iterable[str], make: Callable[[
 
 def quantized_entry(
     stem: str, sizes: tuple[int, int], group: int, scale_type: str, stored: Integers, entries: Sequence[Entry | None]
-) -> IntegerEntry:
+) -> MatrixEntry:
     """Of a matrix [rows, columns], made of these tensors.
 
     Raises:
@@ -63,7 +43,7 @@ def quantized_entry(
     whole = integer_matrix(stem, *sizes, group, scale_type, stored)
     kind = "_B" if stored.biases is not None else "_Z" if whole.layout.zero_points else ""
     size = sum(entry.data.size for entry in entries if entry is not None)
-    return IntegerEntry(whole, f"INT{stored.bits}_G{group}_{scale_type}{kind}", size)
+    return MatrixEntry(whole, f"INT{stored.bits}_G{group}_{scale_type}{kind}", size)
 
 
 def wanted(stem: str, part: str, entry: Entry | None, dtypes: Sequence[str], shape: tuple[int, ...]) -> Entry:
@@ -78,6 +58,30 @@ def wanted(stem: str, part: str, entry: Entry | None, dtypes: Sequence[str], sha
         found = f"{entry.dtype} {list(entry.shape)}"
         raise contradiction(f"{stem}{part} is {found}, not {' or '.join(dtypes)} {list(shape)}")
     return entry
+
+
+def word_matrix(stem: str, part: str, tensors: Tensors) -> Entry:
+    """The tensor of codes, in 32-bit words along one of its two axes.
+
+    Raises:
+        MobiusError: it is otherwise.
+    """
+    codes = tensors[stem + part]
+    if codes.dtype != "I32" or len(codes.shape) != 2 or 0 in codes.shape:
+        raise contradiction(f"{stem}{part} is {codes.dtype} {list(codes.shape)}, not I32 of two axes")
+    return codes
+
+
+def group_size(stem: str, columns: int, given: int) -> int:
+    """Columns of a scale; -1 stands for all.
+
+    Raises:
+        MobiusError: rows are no whole groups.
+    """
+    group = columns if given == -1 else given
+    if group < 1 or columns % group:
+        raise contradiction(f"{stem}: rows of {columns} weights are no groups of {group}")
+    return group
 
 
 def words(entry: Entry) -> npt.NDArray[np.int32]:
